@@ -1,0 +1,43 @@
+# Flags every target shares, and the helpers that keep the per-folder build files short.
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # Lets ccache hit through precompiled headers.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  add_link_options(-fuse-ld=lld-22)
+endif()
+
+add_library(dspark_flags INTERFACE)
+target_compile_options(dspark_flags INTERFACE -Wall -Wextra -Werror -Wno-unused-parameter -fno-math-errno -ffp-contract=off)
+target_include_directories(dspark_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR})
+if(DSPARK_ASSERTS)
+  target_compile_options(dspark_flags INTERFACE -UNDEBUG)
+endif()
+if(DSPARK_SANITIZE)
+  add_compile_options(-fsanitize=${DSPARK_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${DSPARK_SANITIZE})
+  if(DSPARK_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+if(DSPARK_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# dspark_isa_flags(files...): a source named *_avx2.cpp or *_avx512.cpp is compiled for that ISA level; all else is
+# baseline x86-64. The levels are chosen at run time from CPUID (kernels/common/isa.h), never by the build machine.
+set(DSPARK_AVX2_FLAGS -mavx2 -mfma -mf16c -mbmi2)
+set(DSPARK_AVX512_FLAGS ${DSPARK_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512)
+function(dspark_isa_flags)
+  foreach(file ${ARGN})
+    if(file MATCHES "_avx2\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${DSPARK_AVX2_FLAGS}")
+    elseif(file MATCHES "_avx512\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${DSPARK_AVX512_FLAGS}")
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,7 @@
+#include "kernels/common/families.h"
+
+namespace dspark {
+
+std::span<const OpEntry> attentionOps() { return {}; }
+
+} // namespace dspark
