@@ -1,6 +1,6 @@
-// The attributes of one operation: named integers, floats, strings and lists of them. The same view serves shape
-// functions in the compiler (over MLIR attributes) and kernels in the runtime (over the plan file). Types are stored as
-// DType codes, bools as 0 or 1.
+// The attributes of one operation: named integers, floats, strings and lists of them. The same view serves
+// shape functions in the compiler (over MLIR attributes) and kernels in the runtime (over the plan file).
+// Types are stored as DType codes, bools as 0 or 1.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -8,8 +8,8 @@ namespace {
 
 std::vector<OpEntry> collectOps() {
   std::vector<OpEntry> all;
-#define DSPARK_FAMILY(name)                                                                                       \
-  for (const OpEntry &entry : name##Ops())                                                                        \
+#define DSPARK_FAMILY(name)                                                                                  \
+  for (const OpEntry &entry : name##Ops())                                                                   \
     all.push_back(entry);
 #include "kernels/families.def"
 #undef DSPARK_FAMILY

@@ -1,5 +1,5 @@
-// The catalogue: every operator the runtime can execute, with its shape function and the facts that the compiler may
-// use. It holds no kernel code; kernels are rows of their own (kernel.h) that name the operator.
+// The catalogue: every operator the runtime can execute, with its shape function and the facts that the
+// compiler may use. It holds no kernel code; kernels are rows of their own (kernel.h) that name the operator.
 #pragma once
 #include "kernels/common/shape.h"
 
@@ -8,8 +8,8 @@ namespace dspark {
 struct OpEntry {
   const char *name;
   InferFn infer;
-  /// Bit k set: the result may overwrite operand k's buffer when that operand dies here and has the same byte size
-  /// (elementwise operators whose kernels read element i before they write element i).
+  /// Bit k set: the result may overwrite operand k's buffer when that operand dies here and has the same byte
+  /// size (elementwise operators whose kernels read element i before they write element i).
   uint32_t inPlace = 0;
   /// The result is operand 0's bytes under another shape: no kernel runs (reshape, squeeze, identity ...).
   bool isView = false;

@@ -80,16 +80,28 @@ void print(const DimNode *node, const std::vector<std::string> &names, std::stri
     out += ')';
   };
   switch (node->op) {
-  case DimOp::Const: out += std::to_string(node->value); return;
-  case DimOp::Symbol: out += names[node->value]; return;
-  case DimOp::Add: return infix(" + ");
-  case DimOp::Mul: return infix("*");
-  case DimOp::FloorDiv: return call("floordiv");
-  case DimOp::CeilDiv: return call("ceildiv");
-  case DimOp::Mod: return call("mod");
-  case DimOp::Min: return call("min");
-  case DimOp::Max: return call("max");
-  case DimOp::Broadcast: return call("broadcast");
+  case DimOp::Const:
+    out += std::to_string(node->value);
+    return;
+  case DimOp::Symbol:
+    out += names[node->value];
+    return;
+  case DimOp::Add:
+    return infix(" + ");
+  case DimOp::Mul:
+    return infix("*");
+  case DimOp::FloorDiv:
+    return call("floordiv");
+  case DimOp::CeilDiv:
+    return call("ceildiv");
+  case DimOp::Mod:
+    return call("mod");
+  case DimOp::Min:
+    return call("min");
+  case DimOp::Max:
+    return call("max");
+  case DimOp::Broadcast:
+    return call("broadcast");
   }
 }
 
@@ -158,8 +170,8 @@ Dim DimTable::freshSymbol(std::string_view prefix) {
       return symbol(name);
 }
 
-// Keeps a canonical form that makes the common equal expressions identical: sums are flattened into sorted terms with
-// integer coefficients, products by numbers distribute over sums, and identities vanish.
+// Keeps a canonical form that makes the common equal expressions identical: sums are flattened into sorted
+// terms with integer coefficients, products by numbers distribute over sums, and identities vanish.
 Dim DimTable::make(DimOp op, Dim a, Dim b) {
   if (a.isUnknown() || b.isUnknown())
     return Dim();
@@ -195,7 +207,8 @@ Dim DimTable::make(DimOp op, Dim a, Dim b) {
     collect(collect, nodeOf(b), 1);
     std::erase_if(terms, [](auto &term) { return term.second == 0; });
     std::sort(terms.begin(), terms.end(), [](auto &x, auto &y) {
-      return std::make_tuple(x.first->op, x.first->value, x.first) < std::make_tuple(y.first->op, y.first->value, y.first);
+      return std::make_tuple(x.first->op, x.first->value, x.first) <
+             std::make_tuple(y.first->op, y.first->value, y.first);
     });
     if (terms.empty())
       return Dim(constant);
@@ -239,9 +252,9 @@ Dim DimTable::make(DimOp op, Dim a, Dim b) {
         return Dim(a.node()->rhs);
     }
     // (k*y) / y is k, with y itself a product by a number: (k*x) / (m*x).
-    if (a.isSymbolic() && a.node()->op == DimOp::Mul && b.node()->op == DimOp::Mul && a.node()->lhs == b.node()->lhs &&
-        a.node()->rhs->op == DimOp::Const && b.node()->rhs->op == DimOp::Const &&
-        a.node()->rhs->value % b.node()->rhs->value == 0)
+    if (a.isSymbolic() && a.node()->op == DimOp::Mul && b.node()->op == DimOp::Mul &&
+        a.node()->lhs == b.node()->lhs && a.node()->rhs->op == DimOp::Const &&
+        b.node()->rhs->op == DimOp::Const && a.node()->rhs->value % b.node()->rhs->value == 0)
       return Dim(a.node()->rhs->value / b.node()->rhs->value);
   }
   if (op == DimOp::Mod && (b.is(1) || a.provablyEqual(b)))

@@ -1,8 +1,9 @@
 // One tensor dimension: a number, or an expression over symbols such as `batch` or `2*seq+1`.
 //
-// Shape functions are written once on Dim. The runtime only ever passes numbers; the compiler passes expressions that a
-// DimTable owns and interns, so that equal expressions are the same node.
+// Shape functions are written once on Dim. The runtime only ever passes numbers; the compiler passes
+// expressions that a DimTable owns and interns, so that equal expressions are the same node.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -40,7 +41,7 @@ struct DimNode {
 class Dim {
 public:
   constexpr Dim() = default; // unknown: only known when the kernel has run
-  constexpr Dim(int64_t value) : number(value), state(State::Number) {}
+  template <std::integral T> constexpr Dim(T value) : number(int64_t(value)), state(State::Number) {}
   explicit Dim(const DimNode *node);
 
   bool isUnknown() const { return state == State::Unknown; }

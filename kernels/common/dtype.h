@@ -1,4 +1,5 @@
-// Element types. The codes are ONNX's TensorProto.DataType numbers, so that models, plans and kernels share one list.
+// Element types. The codes are ONNX's TensorProto.DataType numbers, so that models, plans and kernels share
+// one list.
 #pragma once
 #include <cstdint>
 #include <string_view>

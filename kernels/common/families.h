@@ -4,8 +4,8 @@
 #include "kernels/common/kernel.h"
 
 namespace dspark {
-#define DSPARK_FAMILY(name)                                                                                       \
-  std::span<const OpEntry> name##Ops();                                                                           \
+#define DSPARK_FAMILY(name)                                                                                  \
+  std::span<const OpEntry> name##Ops();                                                                      \
   std::span<const Kernel> name##Kernels();
 #include "kernels/families.def"
 #undef DSPARK_FAMILY

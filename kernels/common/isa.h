@@ -1,5 +1,5 @@
-// Instruction-set levels. Each kernel row names the level it was compiled for; the runtime picks the best row that the
-// machine has (CPUID bits, never a model name) and that DSPARK_ISA allows.
+// Instruction-set levels. Each kernel row names the level it was compiled for; the runtime picks the best row
+// that the machine has (CPUID bits, never a model name) and that DSPARK_ISA allows.
 #pragma once
 #include <cstdint>
 #include <string_view>

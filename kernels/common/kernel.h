@@ -1,11 +1,12 @@
 // The kernel ABI: what the runtime passes to a kernel, and what a kernel may do.
 //
-// A kernel is pure and re-entrant: it reads its inputs, writes its outputs, allocates nothing and cannot fail. Shapes
-// have been checked by the operator's shape function before a kernel sees them. Work is cut into tiles that may run on
-// any thread in any order; a kernel that needs a barrier (reduce first, then map) uses phases.
+// A kernel is pure and re-entrant: it reads its inputs, writes its outputs, allocates nothing and cannot
+// fail. Shapes have been checked by the operator's shape function before a kernel sees them. Work is cut into
+// tiles that may run on any thread in any order; a kernel that needs a barrier (reduce first, then map) uses
+// phases.
 //
-//   prepare(call, work)     once per new shape: how many tiles, how much scratch, any derived constants in work.state
-//   run(call, work, part)   for disjoint tile ranges, on several threads at once
+//   prepare(call, work)     once per new shape: how many tiles, how much scratch, any derived constants in
+//   work.state run(call, work, part)   for disjoint tile ranges, on several threads at once
 #pragma once
 #include "kernels/common/attrs.h"
 #include "kernels/common/dtype.h"
@@ -19,9 +20,9 @@
 
 namespace dspark {
 
-/// A dense row-major tensor, borrowed. `data` is 64-byte aligned for everything the runtime allocates; inputs that a
-/// caller lends may be less aligned, so kernels use unaligned loads. An absent optional operand has type Undefined and
-/// null data; a tensor without elements may have null data too.
+/// A dense row-major tensor, borrowed. `data` is 64-byte aligned for everything the runtime allocates; inputs
+/// that a caller lends may be less aligned, so kernels use unaligned loads. An absent optional operand has
+/// type Undefined and null data; a tensor without elements may have null data too.
 struct TensorView {
   void *data = nullptr;
   const int64_t *dims = nullptr;
@@ -46,7 +47,8 @@ struct KernelCall {
   std::span<const TensorView> in;
   std::span<const TensorView> out;
   Attrs attrs;
-  /// For operators with InferContext::dimsFromKernel: where the kernel writes the true dims of each output, else null.
+  /// For operators with InferContext::dimsFromKernel: where the kernel writes the true dims of each output,
+  /// else null.
   int64_t *const *outDims = nullptr;
   /// Generated code this step was bound to (kernels/fused), else null.
   const void *code = nullptr;
@@ -68,7 +70,8 @@ struct KernelWork {
   size_t scratchShared = 0;                  // bytes, kept over all phases of one run
   double flops = 0;                          // a multiply-add counts 2; 0 where only bytes matter
   double bytes = 0;                          // read + written; what --profile divides by time
-  /// Constants that the kernel derives from shapes and attributes; a trivially copyable type of at most 512 bytes.
+  /// Constants that the kernel derives from shapes and attributes; a trivially copyable type of at most 512
+  /// bytes.
   alignas(64) std::byte state[512];
 
   template <typename T> T &make() {
@@ -82,9 +85,9 @@ struct KernelWork {
 struct KernelPart {
   uint32_t begin, end; // tiles [begin, end) of this phase
   int phase;
-  int thread;          // 0 .. threads-1, for nothing but scratch
-  std::byte *scratch;  // scratchPerThread bytes of this thread, uninitialised
-  std::byte *shared;   // scratchShared bytes, uninitialised in phase 0
+  int thread;         // 0 .. threads-1, for nothing but scratch
+  std::byte *scratch; // scratchPerThread bytes of this thread, uninitialised
+  std::byte *shared;  // scratchShared bytes, uninitialised in phase 0
 };
 
 struct Kernel {
@@ -97,9 +100,9 @@ struct Kernel {
   void (*run)(const KernelCall &, const KernelWork &, const KernelPart &);
 };
 
-/// The first row of `op` that accepts the call at level `cap`, or null. Rows are tried from the highest level down, in
-/// list order within a level. A row must exist for everything its shape function lets through, or null is returned and
-/// the runtime refuses the step by name.
+/// The first row of `op` that accepts the call at level `cap`, or null. Rows are tried from the highest level
+/// down, in list order within a level. A row must exist for everything its shape function lets through, or
+/// null is returned and the runtime refuses the step by name.
 const Kernel *selectKernel(std::string_view op, const KernelCall &call, Isa cap);
 
 /// All rows, for tests, benchmarks and dspark-dump.

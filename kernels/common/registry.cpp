@@ -8,8 +8,8 @@ namespace {
 // All rows, per operator and from the highest level down, in list order within a level.
 std::vector<Kernel> collectKernels() {
   std::vector<Kernel> all;
-#define DSPARK_FAMILY(name)                                                                                       \
-  for (const Kernel &row : name##Kernels())                                                                       \
+#define DSPARK_FAMILY(name)                                                                                  \
+  for (const Kernel &row : name##Kernels())                                                                  \
     all.push_back(row);
 #include "kernels/families.def"
 #undef DSPARK_FAMILY

@@ -58,8 +58,8 @@ bool broadcastDims(InferContext &ctx, std::span<const TensorInfo> operands, Tens
       }
       std::optional<Dim> both = broadcast(dim, operand.dims[i]);
       if (!both) {
-        ctx.error = "operand " + operand.str() + " does not broadcast: dim " + std::to_string(offset + i) + " is " +
-                    operand.dims[i].str() + ", expected 1 or " + dim.str();
+        ctx.error = "operand " + operand.str() + " does not broadcast: dim " + std::to_string(offset + i) +
+                    " is " + operand.dims[i].str() + ", expected 1 or " + dim.str();
         return false;
       }
       dim = *both;

@@ -1,8 +1,10 @@
-// Shape functions: from operand types, dims and (where an operator needs them) contents to result types and dims.
+// Shape functions: from operand types, dims and (where an operator needs them) contents to result types and
+// dims.
 //
-// Written once per operator in kernels/<op>/*_shape.cpp and used in two places: by the compiler on symbolic dims, and by
-// the runtime on numbers whenever it meets a new input shape. They also compute the *contents* of small integer results
-// (Shape, Gather, Concat, Add ... on a handful of elements), which is how shape subgraphs fold away.
+// Written once per operator in kernels/<op>/*_shape.cpp and used in two places: by the compiler on symbolic
+// dims, and by the runtime on numbers whenever it meets a new input shape. They also compute the *contents*
+// of small integer results (Shape, Gather, Concat, Add ... on a handful of elements), which is how shape
+// subgraphs fold away.
 #pragma once
 #include "kernels/common/attrs.h"
 #include "kernels/common/dim.h"
@@ -22,8 +24,8 @@ struct TensorInfo {
   bool hasRank = false;
   std::vector<Dim> dims; // empty unless hasRank
 
-  /// Contents in row-major order. `ints` for integer and bool tensors (single entries may be unknown), `floats` for
-  /// floating-point constants. Empty with `hasContents` false when nothing is known.
+  /// Contents in row-major order. `ints` for integer and bool tensors (single entries may be unknown),
+  /// `floats` for floating-point constants. Empty with `hasContents` false when nothing is known.
   bool hasContents = false;
   std::vector<Dim> ints;
   std::vector<double> floats;
@@ -49,15 +51,16 @@ enum class InferStatus : uint8_t {
   Error,         // operands do not fit the operator; `error` says what was expected and found
 };
 
-/// What a shape function sees and fills. `out` arrives sized to the number of results with everything unknown.
+/// What a shape function sees and fills. `out` arrives sized to the number of results with everything
+/// unknown.
 class InferContext {
 public:
   std::span<const TensorInfo> in; // absent optional operands have type Undefined
   Attrs attrs;
   std::vector<TensorInfo> out;
   int needed = -1;
-  /// Set by operators whose result dims only the kernel knows (NonZero, Unique ...): `out[k].dims` are then upper
-  /// bounds, and the kernel writes the true dims.
+  /// Set by operators whose result dims only the kernel knows (NonZero, Unique ...): `out[k].dims` are then
+  /// upper bounds, and the kernel writes the true dims.
   bool dimsFromKernel = false;
   std::string error;
 
@@ -81,12 +84,13 @@ public:
 
 using InferFn = InferStatus (*)(InferContext &);
 
-// --- helpers that most shape functions share ---------------------------------------------------------------------
+// --- helpers that most shape functions share
+// ---------------------------------------------------------------------
 
 /// `axis` in [-rank, rank) as [0, rank), or -1 if outside.
 int normalizeAxis(int64_t axis, int rank);
-/// Numpy-style broadcast of all operands' dims. False, with ctx.error set, if they do not fit; an operand of unknown
-/// rank makes the result's rank unknown (`hasRank` false).
+/// Numpy-style broadcast of all operands' dims. False, with ctx.error set, if they do not fit; an operand of
+/// unknown rank makes the result's rank unknown (`hasRank` false).
 bool broadcastDims(InferContext &ctx, std::span<const TensorInfo> operands, TensorInfo &result);
 /// Product of dims[begin, end).
 Dim dimProduct(std::span<const Dim> dims, size_t begin, size_t end);

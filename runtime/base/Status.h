@@ -1,5 +1,5 @@
-// Errors of the runtime: a code that tells the caller what to do next, and a sentence that names the thing, the value
-// found and the limit.
+// Errors of the runtime: a code that tells the caller what to do next, and a sentence that names the thing,
+// the value found and the limit.
 #pragma once
 #include <string>
 #include <utility>
@@ -30,7 +30,9 @@ public:
   Code code() const { return errorCode; }
   const std::string &message() const { return text; }
   /// The same error with "where: " in front, for callers that know the file or node.
-  Status in(const std::string &where) const { return isOk() ? *this : Status(errorCode, where + ": " + text); }
+  Status in(const std::string &where) const {
+    return isOk() ? *this : Status(errorCode, where + ": " + text);
+  }
 
 private:
   Code errorCode = Code::Ok;
@@ -56,10 +58,10 @@ private:
 };
 
 /// Returns from the enclosing function if `expr` is an error.
-#define DSPARK_RETURN_IF_ERROR(expr)                                                                              \
-  do {                                                                                                            \
-    if (::dspark::Status dspark_status_ = (expr); !dspark_status_.isOk())                                         \
-      return dspark_status_;                                                                                      \
+#define DSPARK_RETURN_IF_ERROR(expr)                                                                         \
+  do {                                                                                                       \
+    if (::dspark::Status dspark_status_ = (expr); !dspark_status_.isOk())                                    \
+      return dspark_status_;                                                                                 \
   } while (false)
 
 } // namespace dspark

@@ -1,5 +1,5 @@
-// The plan file: header, section table, 64-byte-aligned sections (docs/plan-format.md). The writer streams, the reader
-// maps. This is one of the two places where compiler and runtime meet.
+// The plan file: header, section table, 64-byte-aligned sections (docs/plan-format.md). The writer streams,
+// the reader maps. This is one of the two places where compiler and runtime meet.
 #pragma once
 #include "runtime/base/Status.h"
 #include "runtime/format/plan_generated.h"
@@ -22,20 +22,20 @@ struct PlanHeader {
   uint16_t minimalReader; // oldest reader minor that may open it
   uint16_t byteOrder;     // 0x0102 as written by a little-endian machine
   uint32_t sectionCount;
-  uint32_t flags;         // none defined; unknown flags are refused
-  uint64_t fileBytes;     // length of the whole file
-  uint64_t tableHash;     // XXH3 of the section table
-  uint64_t reserved[3];   // zero
+  uint32_t flags;       // none defined; unknown flags are refused
+  uint64_t fileBytes;   // length of the whole file
+  uint64_t tableHash;   // XXH3 of the section table
+  uint64_t reserved[3]; // zero
 };
 static_assert(sizeof(PlanHeader) == 64);
 
 enum class SectionKind : uint32_t {
-  Meta = 1,      // JSON
-  Plan = 2,      // FlatBuffers, plan.fbs
-  Weights = 3,   // constant bytes, 2 MiB aligned in the file
-  Code = 4,      // one ELF shared object; `tag` is the Isa level
-  Cost = 5,      // JSON (later)
-  Ir = 6,        // MLIR text, optional
+  Meta = 1,    // JSON
+  Plan = 2,    // FlatBuffers, plan.fbs
+  Weights = 3, // constant bytes, 2 MiB aligned in the file
+  Code = 4,    // one ELF shared object; `tag` is the Isa level
+  Cost = 5,    // JSON (later)
+  Ir = 6,      // MLIR text, optional
 };
 
 struct SectionEntry {
@@ -43,21 +43,23 @@ struct SectionEntry {
   uint32_t tag;    // for Code: the Isa level
   uint64_t offset; // multiple of 64; of 2 MiB for Weights
   uint64_t length;
-  uint64_t hash;   // XXH3 of the bytes; verified when opening, except for Weights, which dspark-rt --verify checks
-  uint32_t flags;  // kRequired: a reader that does not know the kind must refuse
+  uint64_t
+      hash; // XXH3 of the bytes; verified when opening, except for Weights, which dspark-rt --verify checks
+  uint32_t flags; // kRequired: a reader that does not know the kind must refuse
   uint32_t reserved;
 };
 static_assert(sizeof(SectionEntry) == 40);
 inline constexpr uint32_t kSectionRequired = 1;
 
-/// Writes a plan to `path` by way of a temporary file that is renamed at the end; nothing is left behind on failure.
+/// Writes a plan to `path` by way of a temporary file that is renamed at the end; nothing is left behind on
+/// failure.
 class PlanWriter {
 public:
   static StatusOr<std::unique_ptr<PlanWriter>> create(const std::string &path);
   ~PlanWriter(); // removes the temporary file unless finish() succeeded
 
-  /// Appends `bytes` to the WEIGHTS section at a multiple of `alignment` (a power of two, at most 4096) and returns the
-  /// offset within the section. Streamed: nothing is kept in memory.
+  /// Appends `bytes` to the WEIGHTS section at a multiple of `alignment` (a power of two, at most 4096) and
+  /// returns the offset within the section. Streamed: nothing is kept in memory.
   StatusOr<uint64_t> addWeight(std::span<const std::byte> bytes, uint64_t alignment = 64);
   /// Adds generated code for one ISA level.
   void addCode(uint32_t isa, std::vector<std::byte> elf);
@@ -72,13 +74,14 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// An open, mapped plan whose every reference has been checked: value ids, expression ids, blob ranges, alignment.
-/// Immutable; may be shared by threads.
+/// An open, mapped plan whose every reference has been checked: value ids, expression ids, blob ranges,
+/// alignment. Immutable; may be shared by threads.
 class PlanFile {
 public:
   static StatusOr<std::shared_ptr<const PlanFile>> open(const std::string &path);
   /// The same from memory, which must outlive the result (fuzzing, tests).
-  static StatusOr<std::shared_ptr<const PlanFile>> fromBytes(std::span<const std::byte> bytes, std::string path);
+  static StatusOr<std::shared_ptr<const PlanFile>> fromBytes(std::span<const std::byte> bytes,
+                                                             std::string path);
   virtual ~PlanFile() = default;
 
   virtual const fb::Plan &plan() const = 0;
