@@ -12,7 +12,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 
 add_library(dspark_flags INTERFACE)
-target_compile_options(dspark_flags INTERFACE -Wall -Wextra -Werror -Wno-unused-parameter -fno-math-errno -ffp-contract=off)
+target_compile_options(dspark_flags INTERFACE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-deprecated-declarations -fno-math-errno -ffp-contract=off)
 target_include_directories(dspark_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR})
 if(DSPARK_ASSERTS)
   target_compile_options(dspark_flags INTERFACE -UNDEBUG)

@@ -13,7 +13,7 @@ include(AddMLIR)
 add_library(dspark_mlir_flags INTERFACE)
 target_include_directories(dspark_mlir_flags SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 separate_arguments(llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
-target_compile_options(dspark_mlir_flags INTERFACE ${llvm_definitions} -Wno-deprecated-declarations)
+target_compile_options(dspark_mlir_flags INTERFACE ${llvm_definitions})
 # The shared libraries only: mixing them with the static archives would duplicate TypeIDs.
 target_link_libraries(dspark_mlir_flags INTERFACE dspark_flags MLIR LLVM)
 
