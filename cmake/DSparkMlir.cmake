@@ -1,6 +1,6 @@
 # Finds MLIR/LLVM 22 and offers dspark_mlir_library(): a static library that shares one precompiled header.
 
-find_package(MLIR REQUIRED CONFIG) # no version argument: MLIR's config accepts none
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22) # no version argument: MLIR's config accepts none
 if(NOT LLVM_VERSION_MAJOR EQUAL 22)
   message(FATAL_ERROR "DSpark needs LLVM/MLIR 22, found ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}; "
                       "set CMAKE_PREFIX_PATH=/usr/lib/llvm-22")

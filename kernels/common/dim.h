@@ -86,6 +86,9 @@ public:
   /// A new symbol that no input binds, named `prefix` and a number.
   Dim freshSymbol(std::string_view prefix);
   const std::vector<std::string> &symbols() const { return names; }
+  /// Reads what Dim::str() prints (sums, products, floordiv(a, b) ...); nullopt if it does not parse. New names become
+  /// symbols.
+  std::optional<Dim> parse(std::string_view text);
   Dim make(DimOp op, Dim a, Dim b);
 
 private:

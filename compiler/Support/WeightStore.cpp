@@ -1,0 +1,104 @@
+#include "compiler/Support/WeightStore.h"
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dspark {
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path, std::string &error) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    error = path + ": " + std::strerror(errno);
+    return nullptr;
+  }
+  std::shared_ptr<MappedFile> file(new MappedFile());
+  file->name = path;
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    error = path + ": not a regular file";
+    ::close(fd);
+    return nullptr;
+  }
+  file->length = size_t(info.st_size);
+  if (file->length > 0) {
+    void *address = mmap(nullptr, file->length, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (address == MAP_FAILED) {
+      error = path + ": cannot be mapped: " + std::strerror(errno);
+      file->length = 0;
+      ::close(fd);
+      return nullptr;
+    }
+    file->data = static_cast<const std::byte *>(address);
+  }
+  ::close(fd);
+  return file;
+}
+
+MappedFile::~MappedFile() {
+  if (data)
+    munmap(const_cast<std::byte *>(data), length);
+}
+
+void MappedFile::release(std::span<const std::byte> range) const {
+  static const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
+  uintptr_t begin = (uintptr_t(range.data()) + page - 1) & ~(page - 1);
+  uintptr_t end = uintptr_t(range.data() + range.size()) & ~(page - 1);
+  if (begin < end)
+    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+int64_t Weight::elements() const {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    count *= dim;
+  return count;
+}
+
+std::string WeightStore::add(std::string name, Weight weight) {
+  std::string unique = name;
+  for (int suffix = 1; weights.contains(unique); ++suffix)
+    unique = name + "." + std::to_string(suffix);
+  weights.emplace(unique, std::move(weight));
+  return unique;
+}
+
+const Weight *WeightStore::find(const std::string &name) const {
+  auto it = weights.find(name);
+  return it == weights.end() ? nullptr : &it->second;
+}
+
+std::optional<WeightBytes> WeightStore::read(const std::string &name, std::string &error) const {
+  const Weight *weight = find(name);
+  if (!weight) {
+    error = "weight '" + name + "' is not in the weight store";
+    return std::nullopt;
+  }
+  WeightBytes result;
+  if (weight->derive) {
+    if (!weight->derive(result.storage, error)) {
+      error = "weight '" + name + "': " + error;
+      return std::nullopt;
+    }
+    result.view = result.storage;
+  } else if (weight->file) {
+    std::span<const std::byte> whole = weight->file->bytes();
+    if (weight->offset > whole.size() || weight->length > whole.size() - weight->offset) {
+      error = "weight '" + name + "' lies outside " + weight->file->path();
+      return std::nullopt;
+    }
+    result.view = whole.subspan(weight->offset, weight->length);
+  } else {
+    result.view = weight->owned;
+  }
+  if (weight->layout.empty() && int64_t(result.view.size()) != dtypeBytes(weight->type, weight->elements())) {
+    error = "weight '" + name + "' has " + std::to_string(result.view.size()) + " bytes, expected " +
+            std::to_string(dtypeBytes(weight->type, weight->elements()));
+    return std::nullopt;
+  }
+  return result;
+}
+
+} // namespace dspark
