@@ -1,0 +1,36 @@
+# The two commands a newcomer needs are `make demo` and `make test`; the rest is for daily work (CONTRIBUTING.md).
+PRESET ?= release
+PYTHON := .venv/bin/python
+
+.PHONY: demo test build setup models fuzz conformance bench format clean
+
+demo: build models
+	tools/demo
+
+test: build models
+	tools/run-tests
+
+setup:
+	@tools/setup
+
+build: setup
+	tools/build $(PRESET)
+
+models: setup
+	@tools/models
+
+# Sixty seconds per target; FUZZ_SECONDS changes that.
+fuzz: setup
+	tools/fuzz
+
+conformance: build
+	tools/onnx-conformance --write-docs
+
+bench: build models
+	bench/models
+
+format:
+	git ls-files '*.h' '*.cpp' '*.c' | xargs clang-format-22 -i
+
+clean:
+	rm -rf build

