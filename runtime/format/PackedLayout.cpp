@@ -1,0 +1,146 @@
+#include "runtime/format/PackedLayout.h"
+#include <algorithm>
+#include <cstring>
+
+namespace dspark {
+namespace {
+
+constexpr int64_t kPanel = 16;
+
+// Product of sizes >= 0, or -1 if one is negative or it exceeds 2^62.
+int64_t product(std::initializer_list<int64_t> sizes) {
+  int64_t result = 1;
+  for (int64_t size : sizes)
+    if (size < 0 || __builtin_mul_overflow(result, size, &result) || result > int64_t(1) << 62)
+      return -1;
+  return result;
+}
+
+int64_t panels(int64_t n) { return n / kPanel + (n % kPanel != 0); }
+
+StatusOr<uint64_t> checkedBytes(int64_t bytes, std::string_view layout) {
+  if (bytes < 0)
+    return invalidArgument("packed layout " + std::string(layout) + ": the weight's size overflows");
+  return uint64_t(bytes);
+}
+
+Status unknownLayout(std::string_view layout, const char *expected) {
+  return invalidArgument("packed layout: expected " + std::string(expected) + ", found " +
+                         std::string(layout));
+}
+
+Status checkSpans(uint64_t expectedSource, uint64_t source, uint64_t expectedPacked, uint64_t packed) {
+  if (expectedSource == source && expectedPacked == packed)
+    return Status::ok();
+  return invalidArgument("packing: expected " + std::to_string(expectedSource) + " source and " +
+                         std::to_string(expectedPacked) + " packed bytes, found " + std::to_string(source) +
+                         " and " + std::to_string(packed));
+}
+
+// One panel of 16 columns from column n0: element (k, n) of the source lies at k * kStride + n * nStride.
+template <typename T>
+void packPanel(const T *source, int64_t k, int64_t n, int64_t n0, int64_t kStride, int64_t nStride, T *out) {
+  int64_t columns = std::min(kPanel, n - n0);
+  if (columns < kPanel)
+    std::memset(out, 0, size_t(k * kPanel) * sizeof(T));
+  // Walks the source in its own order, so that it streams.
+  if (nStride == 1) {
+    for (int64_t i = 0; i < k; ++i)
+      std::memcpy(out + i * kPanel, source + i * kStride + n0, size_t(columns) * sizeof(T));
+    return;
+  }
+  for (int64_t j = 0; j < columns; ++j)
+    for (int64_t i = 0; i < k; ++i)
+      out[i * kPanel + j] = source[i * kStride + (n0 + j) * nStride];
+}
+
+template <typename T> void packPanels(const MatrixWeight &w, const T *source, T *out) {
+  int64_t kStride = w.isTransposed ? 1 : w.n, nStride = w.isTransposed ? w.k : 1;
+  for (int64_t b = 0; b < w.batch; ++b, source += w.k * w.n)
+    for (int64_t n0 = 0; n0 < w.n; n0 += kPanel, out += w.k * kPanel)
+      packPanel(source, w.k, w.n, n0, kStride, nStride, out);
+}
+
+void packQuads(const MatrixWeight &w, const uint8_t *source, uint8_t *out) {
+  int64_t kStride = w.isTransposed ? 1 : w.n, nStride = w.isTransposed ? w.k : 1;
+  int64_t panelBytes = (w.k + 3) / 4 * 4 * kPanel;
+  for (int64_t b = 0; b < w.batch; ++b, source += w.k * w.n)
+    for (int64_t n0 = 0; n0 < w.n; n0 += kPanel, out += panelBytes) {
+      std::memset(out, 0, size_t(panelBytes));
+      for (int64_t k = 0; k < w.k; ++k)
+        for (int64_t j = 0; j < std::min(kPanel, w.n - n0); ++j)
+          out[(k / 4 * kPanel + j) * 4 + k % 4] = source[k * kStride + (n0 + j) * nStride];
+    }
+}
+
+// One group: K is (tap, input channel), column n is an output channel.
+void packConvGroup(const ConvWeight &w, const float *source, float *out) {
+  int64_t inputs = w.inputs / w.group, outputs = w.outputs / w.group;
+  int64_t outputStride = w.isTransposed ? w.spatial : inputs * w.spatial;
+  int64_t inputStride = w.isTransposed ? outputs * w.spatial : w.spatial;
+  for (int64_t n0 = 0; n0 < outputs; n0 += kPanel, out += w.spatial * inputs * kPanel)
+    for (int64_t tap = 0; tap < w.spatial; ++tap)
+      packPanel(source + tap, inputs, outputs, n0, inputStride, outputStride, out + tap * inputs * kPanel);
+}
+
+} // namespace
+
+StatusOr<uint64_t> packedBytes(std::string_view layout, const MatrixWeight &w) {
+  if (w.n < 0 || w.k < 0 || w.k > INT64_MAX - 4)
+    return checkedBytes(-1, layout);
+  if (layout == "panel16" && (w.elementBytes == 4 || w.elementBytes == 1))
+    return checkedBytes(product({w.batch, panels(w.n), kPanel, w.k, w.elementBytes}), layout);
+  if (layout == "panel16k4" && w.elementBytes == 1)
+    return checkedBytes(product({w.batch, panels(w.n), kPanel, (w.k + 3) / 4 * 4}), layout);
+  return unknownLayout(layout, "panel16 of 4- or 1-byte elements, or panel16k4 of bytes");
+}
+
+StatusOr<uint64_t> packedBytes(std::string_view layout, const ConvWeight &w) {
+  if (w.group < 1 || w.inputs < 0 || w.outputs < 0 || w.inputs % w.group != 0 || w.outputs % w.group != 0)
+    return invalidArgument("packed layout: expected channels that are multiples of the group");
+  if (layout == "panel16")
+    return checkedBytes(
+        product({w.group, panels(w.outputs / w.group), kPanel, w.spatial, w.inputs / w.group, 4}), layout);
+  if (layout == "depthwise" && w.inputs == w.group && w.outputs == w.group)
+    return checkedBytes(product({w.spatial, w.outputs, 4}), layout);
+  return unknownLayout(layout, "panel16, or depthwise with one channel per group");
+}
+
+Status packWeight(std::string_view layout, const MatrixWeight &w, std::span<const std::byte> source,
+                  std::span<std::byte> packed) {
+  StatusOr<uint64_t> bytes = packedBytes(layout, w);
+  DSPARK_RETURN_IF_ERROR(bytes.status());
+  int64_t sourceBytes = product({w.batch, w.k, w.n, w.elementBytes});
+  DSPARK_RETURN_IF_ERROR(checkSpans(uint64_t(sourceBytes), source.size(), *bytes, packed.size()));
+  if (layout == "panel16k4")
+    packQuads(w, reinterpret_cast<const uint8_t *>(source.data()),
+              reinterpret_cast<uint8_t *>(packed.data()));
+  else if (w.elementBytes == 1)
+    packPanels(w, reinterpret_cast<const uint8_t *>(source.data()),
+               reinterpret_cast<uint8_t *>(packed.data()));
+  else
+    packPanels(w, reinterpret_cast<const float *>(source.data()), reinterpret_cast<float *>(packed.data()));
+  return Status::ok();
+}
+
+Status packWeight(std::string_view layout, const ConvWeight &w, std::span<const std::byte> source,
+                  std::span<std::byte> packed) {
+  StatusOr<uint64_t> bytes = packedBytes(layout, w);
+  DSPARK_RETURN_IF_ERROR(bytes.status());
+  int64_t elements = product({w.inputs, w.outputs / w.group, w.spatial});
+  DSPARK_RETURN_IF_ERROR(checkSpans(uint64_t(elements) * 4, source.size(), *bytes, packed.size()));
+  const float *from = reinterpret_cast<const float *>(source.data());
+  float *to = reinterpret_cast<float *>(packed.data());
+  if (layout == "depthwise") {
+    for (int64_t tap = 0; tap < w.spatial; ++tap)
+      for (int64_t c = 0; c < w.outputs; ++c)
+        to[tap * w.outputs + c] = from[c * w.spatial + tap];
+    return Status::ok();
+  }
+  uint64_t groupElements = *bytes / 4 / uint64_t(w.group);
+  for (int64_t g = 0; g < w.group; ++g)
+    packConvGroup(w, from + g * (elements / w.group), to + uint64_t(g) * groupElements);
+  return Status::ok();
+}
+
+} // namespace dspark
