@@ -1,7 +1,27 @@
 #include "kernels/common/families.h"
+#include "kernels/index/index.h"
 
 namespace dspark {
 
-std::span<const OpEntry> indexOps() { return {}; }
+std::span<const OpEntry> indexOps() {
+  using namespace index_ops;
+  static const OpEntry ops[] = {
+      {.name = "gather", .infer = inferGather},
+      {.name = "gather_elements", .infer = inferGatherElements},
+      {.name = "gather_nd", .infer = inferGatherNd},
+      {.name = "scatter_elements", .infer = inferScatterElements, .inPlace = 1},
+      {.name = "scatter_nd", .infer = inferScatterNd, .inPlace = 1},
+      {.name = "tensor_scatter", .infer = inferTensorScatter, .inPlace = 1},
+      {.name = "constant_of_shape", .infer = inferConstantOfShape},
+      {.name = "range", .infer = inferRange},
+      {.name = "eye_like", .infer = inferEyeLike},
+      {.name = "one_hot", .infer = inferOneHot},
+      {.name = "top_k", .infer = inferTopK},
+      {.name = "nonzero", .infer = inferNonZero},
+      {.name = "unique", .infer = inferUnique},
+      {.name = "compress", .infer = inferCompress},
+  };
+  return ops;
+}
 
 } // namespace dspark
