@@ -25,9 +25,9 @@ def DSpark_Dialect : Dialect {
   let hasConstantMaterializer = 1;
 }
 
-def DSpark_Tensor : TypeConstraint<CPred<"::llvm::isa<::mlir::TensorType>($_self)">, "tensor">;
-def DSpark_Operand : TypeConstraint<CPred<"::llvm::isa<::mlir::TensorType, ::mlir::NoneType>($_self)">,
-                                    "tensor or absent operand">;
+def DSpark_Tensor : Type<CPred<"::llvm::isa<::mlir::TensorType>($_self)">, "tensor", "::mlir::TensorType">;
+def DSpark_Operand : Type<CPred<"::llvm::isa<::mlir::TensorType, ::mlir::NoneType>($_self)">,
+                          "tensor or absent operand">;
 
 class DSpark_Op<string mnemonic, list<Trait> traits = []> : Op<DSpark_Dialect, mnemonic, traits>;
 

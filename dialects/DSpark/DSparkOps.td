@@ -14,7 +14,7 @@ defvar Operands = Variadic<DSpark_Operand>;
 
 //===-- Sources ------------------------------------------------------------------------------------------------===//
 
-def DSpark_ConstantOp : DSpark_Op<"constant", [Pure, ConstantLike]> {
+def DSpark_ConstantOp : DSpark_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "a small constant";
   let description = [{
     At most 8 KiB; larger constants are `dspark.weight`, whose bytes stay outside the IR.
@@ -296,9 +296,9 @@ def DSpark_KernelOp : DSpark_Op<"kernel", [Pure, DeclareOpInterfaceMethods<Shape
            : (tensor<4x8xf32>, tensor<1xi64>) -> (tensor<4x?xf32>, tensor<4x?xi64>)
     ```
   }];
-  let arguments = (ins StrAttr:$name, Operands:$inputs, OptionalAttr<DictionaryAttr>:$attributes);
+  let arguments = (ins StrAttr:$name, Operands:$inputs, OptionalAttr<DictionaryAttr>:$config);
   let results = (outs Variadic<DSpark_Tensor>:$outputs);
-  let assemblyFormat = "$name `(` $inputs `)` ($attributes^)? `:` functional-type($inputs, results) attr-dict";
+  let assemblyFormat = "$name `(` $inputs `)` ($config^)? `:` functional-type($inputs, results) attr-dict";
   let hasVerifier = 1;
 }
 

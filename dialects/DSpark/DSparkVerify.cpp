@@ -1,4 +1,5 @@
-// Verifiers of the operations that are not bound to the catalogue. Labels C1, C2 ... are those of DSparkOps.td.
+// Verifiers of the operations that are not bound to the catalogue. Labels C1, C2 ... are those of
+// DSparkOps.td.
 #include "dialects/DSpark/DSpark.h"
 #include "dialects/DSpark/Infer.h"
 #include "kernels/common/catalogue.h"
@@ -13,7 +14,8 @@ constexpr StringLiteral kLayouts[] = {"", "panel16", "panel16k4", "depthwise"};
 // Block arguments are the operands, yields are the results: what region-carrying operations share.
 LogicalResult verifyBlockArguments(Operation *op, Block &block, TypeRange operands) {
   if (block.getNumArguments() != operands.size())
-    return op->emitOpError("expected ") << operands.size() << " block arguments, found " << block.getNumArguments();
+    return op->emitOpError("expected ")
+           << operands.size() << " block arguments, found " << block.getNumArguments();
   for (auto [index, argument, type] : llvm::enumerate(block.getArgumentTypes(), operands))
     if (argument != type)
       return op->emitOpError("block argument ") << index << " expected " << type << ", found " << argument;
@@ -25,7 +27,8 @@ LogicalResult verifyYield(Operation *op, Block &block, TypeRange results) {
   if (!yield)
     return op->emitOpError("expected dspark.yield at the end of the block");
   if (yield.getNumOperands() != results.size())
-    return op->emitOpError("expected ") << results.size() << " yielded values, found " << yield.getNumOperands();
+    return op->emitOpError("expected ")
+           << results.size() << " yielded values, found " << yield.getNumOperands();
   for (auto [index, yielded, type] : llvm::enumerate(yield.getOperandTypes(), results))
     if (yielded != type)
       return op->emitOpError("yielded value ") << index << " expected " << type << ", found " << yielded;
@@ -48,7 +51,8 @@ LogicalResult ConstantOp::verify() {
     return emitOpError("expected value of type ") << getType() << ", found " << type;
   int64_t bytes = dtypeBytes(dtypeOf(type.getElementType()), type.getNumElements());
   if (bytes > kMaxConstantBytes) // C2
-    return emitOpError("expected at most ") << kMaxConstantBytes << " bytes, found " << bytes << "; use dspark.weight";
+    return emitOpError("expected at most ")
+           << kMaxConstantBytes << " bytes, found " << bytes << "; use dspark.weight";
   return success();
 }
 
@@ -64,8 +68,9 @@ LogicalResult WeightOp::verify() {
 LogicalResult DimsOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   size_t count = getExprs().size();
-  bool fits = type && type.getElementType().isSignlessInteger(64) &&
-              (type.getRank() == 0 ? count == 1 : type.getRank() == 1 && type.getDimSize(0) == int64_t(count));
+  bool fits =
+      type && type.getElementType().isSignlessInteger(64) &&
+      (type.getRank() == 0 ? count == 1 : type.getRank() == 1 && type.getDimSize(0) == int64_t(count));
   if (!fits) // C1
     return emitOpError("expected tensor<") << count << "xi64>, found " << getType();
   DimTable table;
@@ -105,10 +110,11 @@ LogicalResult FusedOp::verify() {
       continue;
     bool fits = result.rank() == shape.rank();
     for (int i = 0; fits && i < shape.rank(); ++i)
-      fits = !result.dims[i].isConst() || !shape.dims[i].isConst() || result.dims[i].value() == shape.dims[i].value();
+      fits = !result.dims[i].isConst() || !shape.dims[i].isConst() ||
+             result.dims[i].value() == shape.dims[i].value();
     if (!fits)
-      return emitOpError("result ") << index << " expected the operands' broadcast shape " << shape.str().substr(4)
-                                    << ", found " << type;
+      return emitOpError("result ") << index << " expected the operands' broadcast shape "
+                                    << shape.str().substr(4) << ", found " << type;
   }
   return success();
 }
@@ -124,8 +130,8 @@ LogicalResult TransferOp::verify() {
   if (getSource() == getDestination()) // C1
     return emitOpError("expected two devices, found '") << getSource() << "' twice";
   if (getExecutor() != getSource() && getExecutor() != getDestination()) // C2
-    return emitOpError("expected executor '") << getSource() << "' or '" << getDestination() << "', found '"
-                                              << getExecutor() << "'";
+    return emitOpError("expected executor '")
+           << getSource() << "' or '" << getDestination() << "', found '" << getExecutor() << "'";
   return success();
 }
 
@@ -137,12 +143,14 @@ LogicalResult IfOp::verify() {
     if (!yield)
       return emitOpError("expected dspark.yield at the end of the block");
     if (yield.getNumOperands() != getNumResults())
-      return emitOpError("expected ") << getNumResults() << " yielded values, found " << yield.getNumOperands();
+      return emitOpError("expected ")
+             << getNumResults() << " yielded values, found " << yield.getNumOperands();
     for (auto [index, yielded, type] : llvm::enumerate(yield.getOperandTypes(), getResultTypes())) {
       auto tensor = dyn_cast<TensorType>(yielded);
       Type expected = cast<TensorType>(type).getElementType();
       if (!tensor || tensor.getElementType() != expected)
-        return emitOpError("yielded value ") << index << " expected elements of " << expected << ", found " << yielded;
+        return emitOpError("yielded value ")
+               << index << " expected elements of " << expected << ", found " << yielded;
     }
   }
   return success();
@@ -152,13 +160,14 @@ LogicalResult LoopOp::verify() {
   int64_t carried = getNumCarried();
   int64_t scans = int64_t(getInputs().size()) - 2 - carried;
   if (carried < 0 || scans < 0)
-    return emitOpError("expected trip count, condition and ") << carried << " carried operands, found "
-                                                              << getInputs().size();
+    return emitOpError("expected trip count, condition and ")
+           << carried << " carried operands, found " << getInputs().size();
   if (carried > int64_t(getNumResults())) // C3
     return emitOpError("expected at most ") << getNumResults() << " carried values, found " << carried;
   Block &block = getBody().front();
   if (int64_t(block.getNumArguments()) != 2 + carried + scans) // C1
-    return emitOpError("expected ") << 2 + carried + scans << " block arguments, found " << block.getNumArguments();
+    return emitOpError("expected ") << 2 + carried + scans << " block arguments, found "
+                                    << block.getNumArguments();
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getNumOperands() != 1 + getNumResults()) // C2
     return emitOpError("expected ") << 1 + getNumResults() << " yielded values, found "

@@ -11,33 +11,59 @@ Type mlirType(DType type, MLIRContext *context) {
     return IntegerType::get(context, width, sign);
   };
   switch (type) {
-  case DType::F32: return Float32Type::get(context);
-  case DType::F64: return Float64Type::get(context);
-  case DType::F16: return Float16Type::get(context);
-  case DType::BF16: return BFloat16Type::get(context);
-  case DType::F8E4M3FN: return Float8E4M3FNType::get(context);
-  case DType::F8E4M3FNUZ: return Float8E4M3FNUZType::get(context);
-  case DType::F8E5M2: return Float8E5M2Type::get(context);
-  case DType::F8E5M2FNUZ: return Float8E5M2FNUZType::get(context);
-  case DType::F8E8M0: return Float8E8M0FNUType::get(context);
-  case DType::F4E2M1: return Float4E2M1FNType::get(context);
-  case DType::I2: return integer(2);
-  case DType::I4: return integer(4);
-  case DType::I8: return integer(8);
-  case DType::I16: return integer(16);
-  case DType::I32: return integer(32);
-  case DType::I64: return integer(64);
-  case DType::U2: return integer(2, IntegerType::Unsigned);
-  case DType::U4: return integer(4, IntegerType::Unsigned);
-  case DType::U8: return integer(8, IntegerType::Unsigned);
-  case DType::U16: return integer(16, IntegerType::Unsigned);
-  case DType::U32: return integer(32, IntegerType::Unsigned);
-  case DType::U64: return integer(64, IntegerType::Unsigned);
-  case DType::Bool: return integer(1);
-  case DType::C64: return ComplexType::get(Float32Type::get(context));
-  case DType::C128: return ComplexType::get(Float64Type::get(context));
+  case DType::F32:
+    return Float32Type::get(context);
+  case DType::F64:
+    return Float64Type::get(context);
+  case DType::F16:
+    return Float16Type::get(context);
+  case DType::BF16:
+    return BFloat16Type::get(context);
+  case DType::F8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case DType::F8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case DType::F8E5M2:
+    return Float8E5M2Type::get(context);
+  case DType::F8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case DType::F8E8M0:
+    return Float8E8M0FNUType::get(context);
+  case DType::F4E2M1:
+    return Float4E2M1FNType::get(context);
+  case DType::I2:
+    return integer(2);
+  case DType::I4:
+    return integer(4);
+  case DType::I8:
+    return integer(8);
+  case DType::I16:
+    return integer(16);
+  case DType::I32:
+    return integer(32);
+  case DType::I64:
+    return integer(64);
+  case DType::U2:
+    return integer(2, IntegerType::Unsigned);
+  case DType::U4:
+    return integer(4, IntegerType::Unsigned);
+  case DType::U8:
+    return integer(8, IntegerType::Unsigned);
+  case DType::U16:
+    return integer(16, IntegerType::Unsigned);
+  case DType::U32:
+    return integer(32, IntegerType::Unsigned);
+  case DType::U64:
+    return integer(64, IntegerType::Unsigned);
+  case DType::Bool:
+    return integer(1);
+  case DType::C64:
+    return ComplexType::get(Float32Type::get(context));
+  case DType::C128:
+    return ComplexType::get(Float64Type::get(context));
   case DType::Undefined:
-  case DType::String: return Type();
+  case DType::String:
+    return Type();
   }
   return Type();
 }
@@ -81,7 +107,7 @@ void addContents(TensorInfo &info, ElementsAttr value) {
   Type element = value.getElementType();
   if (isa<FloatType>(element)) {
     auto values = value.tryGetValues<APFloat>();
-    if (failed(values))
+    if (!values)
       return;
     for (APFloat v : *values) {
       bool loses;
@@ -91,7 +117,7 @@ void addContents(TensorInfo &info, ElementsAttr value) {
     info.hasContents = true;
   } else if (auto integer = dyn_cast<IntegerType>(element)) {
     auto values = value.tryGetValues<APInt>();
-    if (failed(values))
+    if (!values)
       return;
     bool isUnsigned = integer.isUnsigned() || integer.getWidth() == 1;
     for (const APInt &v : *values) {
@@ -149,7 +175,7 @@ StringRef catalogueName(Operation *op) {
 
 void catalogueAttributes(Operation *op, AttrList &attributes) {
   if (auto kernel = dyn_cast<KernelOp>(op))
-    attributes.add(kernel.getAttributesAttr());
+    attributes.add(kernel.getConfigAttr());
   else
     attributes.add(op->getAttrDictionary());
 }
@@ -203,8 +229,8 @@ LogicalResult verifyAgainstCatalogue(Operation *op) {
     if (!inferred.present() || ctx.dimsFromKernel)
       continue;
     if (!isCompatible(cast<TensorType>(result.getType()), inferred))
-      return op->emitOpError("result ") << index << " expected " << inferred.str() << " from its operands, found "
-                                        << result.getType();
+      return op->emitOpError("result ")
+             << index << " expected " << inferred.str() << " from its operands, found " << result.getType();
   }
   return success();
 }

@@ -43,7 +43,8 @@ private:
 llvm::StringRef catalogueName(mlir::Operation *op);
 void catalogueAttributes(mlir::Operation *op, AttrList &attributes);
 
-/// Runs the shape function of `name`; ctx.in and ctx.attrs must be set. Error if the catalogue lacks the entry.
+/// Runs the shape function of `name`; ctx.in and ctx.attrs must be set. Error if the catalogue lacks the
+/// entry.
 InferStatus inferResults(llvm::StringRef name, size_t results, InferContext &ctx);
 
 // Shared bodies of the catalogue operations' methods.
