@@ -64,4 +64,14 @@ private:
       return dspark_status_;                                                                                 \
   } while (false)
 
+#define DSPARK_CONCAT_(a, b) a##b
+#define DSPARK_CONCAT(a, b) DSPARK_CONCAT_(a, b)
+/// Declares `variable` and moves the value of `expr` into it, or returns its error from the enclosing
+/// function.
+#define DSPARK_ASSIGN_OR_RETURN(variable, expr)                                                              \
+  auto DSPARK_CONCAT(dspark_or_, __LINE__) = (expr);                                                         \
+  if (!DSPARK_CONCAT(dspark_or_, __LINE__).isOk())                                                           \
+    return DSPARK_CONCAT(dspark_or_, __LINE__).status();                                                     \
+  variable = std::move(*DSPARK_CONCAT(dspark_or_, __LINE__))
+
 } // namespace dspark

@@ -14,6 +14,11 @@ namespace dspark {
 
 inline constexpr char kPlanMagic[8] = {'D', 'S', 'P', 'A', 'R', 'K', '\r', '\n'};
 inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 0;
+inline constexpr uint16_t kPlanByteOrder = 0x0102;
+inline constexpr uint64_t kWeightsAlignment = 2 << 20;
+inline constexpr uint64_t kMaxBlobAlignment = 4096;
+/// Blocks inside blocks (If, Loop); deeper plans are refused.
+inline constexpr int kMaxBlockDepth = 64;
 
 /// Little-endian, 64 bytes, at offset 0.
 struct PlanHeader {
@@ -24,7 +29,7 @@ struct PlanHeader {
   uint32_t sectionCount;
   uint32_t flags;       // none defined; unknown flags are refused
   uint64_t fileBytes;   // length of the whole file
-  uint64_t tableHash;   // XXH3 of the section table
+  uint64_t tableHash;   // XXH3 of this header with tableHash = 0, followed by the section table
   uint64_t reserved[3]; // zero
 };
 static_assert(sizeof(PlanHeader) == 64);
@@ -50,6 +55,8 @@ struct SectionEntry {
 };
 static_assert(sizeof(SectionEntry) == 40);
 inline constexpr uint32_t kSectionRequired = 1;
+/// What PlanHeader::tableHash must be.
+uint64_t hashPlanTable(PlanHeader header, std::span<const SectionEntry> table);
 
 /// Writes a plan to `path` by way of a temporary file that is renamed at the end; nothing is left behind on
 /// failure.

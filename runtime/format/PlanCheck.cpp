@@ -1,0 +1,373 @@
+#include "runtime/format/PlanCheck.h"
+#include "kernels/common/shape.h"
+#include "runtime/format/PlanFile.h"
+#include <set>
+#include <string>
+#include <vector>
+
+namespace dspark {
+namespace {
+
+std::string text(int64_t value) { return std::to_string(value); }
+
+template <typename T> size_t sizeOf(const flatbuffers::Vector<T> *vector) {
+  return vector ? vector->size() : 0;
+}
+std::string_view viewOf(const flatbuffers::String *string) {
+  return string ? std::string_view(string->data(), string->size()) : std::string_view();
+}
+
+class Checker {
+public:
+  Checker(const fb::Plan &plan, BlobSpace weights, std::span<const BlobSpace> files)
+      : plan(plan), weights(weights), files(files), values(int(sizeOf(plan.values()))),
+        defined(values, false), visible(values, false) {}
+
+  Status run() {
+    DSPARK_RETURN_IF_ERROR(checkExpressions());
+    for (int i = 0; i < values; ++i)
+      DSPARK_RETURN_IF_ERROR(checkValue(i));
+    DSPARK_RETURN_IF_ERROR(checkInterface());
+    DSPARK_RETURN_IF_ERROR(checkBlock(*plan.body(), 0));
+    for (const fb::Output *output : *plan.outputs())
+      DSPARK_RETURN_IF_ERROR(checkUse(output->value(), false, "output '" + output->name()->str() + "'"));
+    return Status::ok();
+  }
+
+private:
+  Status checkExpressions() const;
+  Status checkValue(int id) const;
+  Status checkConstant(const fb::Value &value, const std::string &what) const;
+  Status checkDims(const flatbuffers::Vector<int32_t> *dims, bool mayBeUnknown,
+                   const std::string &what) const;
+  Status checkInterface() const;
+  Status checkBlock(const fb::Block &block, int depth);
+  Status checkStep(const fb::Step &step, int depth);
+  Status checkAttr(const fb::Attr *attr, const std::string &what) const;
+  Status checkForm(const fb::Step &step, const std::string &what) const;
+  Status checkLoop(const fb::Step &step, const std::string &what) const;
+  Status checkUse(int id, bool mayBeAbsent, const std::string &what) const;
+  Status define(int id, fb::ValueKind kind, const std::string &what);
+  std::string nameOf(const fb::Step &step) const;
+
+  const fb::Plan &plan;
+  BlobSpace weights;
+  std::span<const BlobSpace> files;
+  int values;
+  int steps = 0;
+  std::vector<bool> defined; // by any block, also one that has ended
+  std::vector<bool> visible;
+};
+
+Status Checker::checkExpressions() const {
+  size_t symbols = sizeOf(plan.symbols());
+  for (size_t i = 0; i < sizeOf(plan.dim_exprs()); ++i) {
+    const fb::DimExpr &expr = *plan.dim_exprs()->Get(unsigned(i));
+    std::string what = "dim expression " + text(int64_t(i));
+    if (expr.op() > uint8_t(DimOp::Broadcast))
+      return corruptFile(what + " has operation " + text(expr.op()) + ", expected at most " +
+                         text(int(DimOp::Broadcast)));
+    if (DimOp(expr.op()) == DimOp::Const)
+      continue;
+    if (DimOp(expr.op()) == DimOp::Symbol) {
+      if (uint64_t(expr.value()) >= symbols)
+        return corruptFile(what + " is symbol " + text(expr.value()) + ", expected one below " +
+                           text(int64_t(symbols)));
+      continue;
+    }
+    for (int child : {expr.lhs(), expr.rhs()})
+      if (child < 0 || size_t(child) >= i)
+        return corruptFile(what + " refers to expression " + text(child) + ", expected an earlier one");
+  }
+  return Status::ok();
+}
+
+Status Checker::checkDims(const flatbuffers::Vector<int32_t> *dims, bool mayBeUnknown,
+                          const std::string &what) const {
+  int count = int(sizeOf(plan.dim_exprs()));
+  if (sizeOf(dims) > kMaxRank)
+    return corruptFile(what + " has rank " + text(int64_t(sizeOf(dims))) + ", expected at most " +
+                       text(kMaxRank));
+  for (size_t i = 0; i < sizeOf(dims); ++i) {
+    int id = dims->Get(unsigned(i));
+    if (id >= count || id < (mayBeUnknown ? -1 : 0))
+      return corruptFile(what + ": dim " + text(int64_t(i)) + " is expression " + text(id) +
+                         ", expected one below " + text(count));
+  }
+  return Status::ok();
+}
+
+Status Checker::checkConstant(const fb::Value &value, const std::string &what) const {
+  int64_t elements = 1;
+  for (size_t i = 0; i < sizeOf(value.dims()); ++i) {
+    const fb::DimExpr &expr = *plan.dim_exprs()->Get(unsigned(value.dims()->Get(unsigned(i))));
+    if (DimOp(expr.op()) != DimOp::Const || expr.value() < 0)
+      return corruptFile(what + ": dim " + text(int64_t(i)) + " of a constant is not a number");
+    if (__builtin_mul_overflow(elements, expr.value(), &elements) || elements > (INT64_MAX >> 8))
+      return corruptFile(what + " has more elements than any file holds");
+  }
+  const fb::Blob *blob = value.blob();
+  if (!blob)
+    return corruptFile(what + " is a constant without bytes");
+  if (blob->file() < -1 || blob->file() >= int(files.size()))
+    return corruptFile(what + " lies in file " + text(blob->file()) + ", expected one below " +
+                       text(int64_t(files.size())));
+  uint64_t space = blob->file() < 0 ? weights.bytes : files[size_t(blob->file())].bytes;
+  if (blob->length() > space || blob->offset() > space - blob->length())
+    return corruptFile(what + " lies at " + std::to_string(blob->offset()) + " with length " +
+                       std::to_string(blob->length()) + ", expected to end within " + std::to_string(space));
+  uint64_t elementBytes = std::max(1, dtypeBits(DType(value.dtype())) / 8);
+  if (blob->offset() % std::min<uint64_t>(elementBytes, 8) != 0)
+    return corruptFile(what + " lies at " + std::to_string(blob->offset()) + ", expected a multiple of " +
+                       std::to_string(elementBytes));
+  uint64_t bytes = uint64_t(dtypeBytes(DType(value.dtype()), elements));
+  bool packed = !viewOf(value.layout()).empty();
+  if (packed ? blob->length() < bytes : blob->length() != bytes)
+    return corruptFile(what + " has " + std::to_string(blob->length()) + " bytes, expected " +
+                       std::to_string(bytes) + (packed ? " or more" : ""));
+  return Status::ok();
+}
+
+Status Checker::checkValue(int id) const {
+  const fb::Value &value = *plan.values()->Get(unsigned(id));
+  std::string what = "value " + text(id);
+  if (!viewOf(value.name()).empty())
+    what += " ('" + value.name()->str() + "')";
+  if (value.kind() > fb::ValueKind::MAX)
+    return corruptFile(what + " has kind " + text(int(value.kind())) + ", expected at most " +
+                       text(int(fb::ValueKind::MAX)));
+  bool typed = value.kind() != fb::ValueKind::Temp;
+  if (value.dtype() >= kDTypeCount || (typed && dtypeBits(DType(value.dtype())) == 0))
+    return corruptFile(what + " has element type " + text(value.dtype()) +
+                       ", expected a fixed-size one below " + text(kDTypeCount));
+  DSPARK_RETURN_IF_ERROR(checkDims(value.dims(), false, what));
+  return value.kind() == fb::ValueKind::Constant ? checkConstant(value, what) : Status::ok();
+}
+
+Status Checker::checkInterface() const {
+  if (!plan.body() || !plan.outputs() || !plan.outputs()->size())
+    return corruptFile("there is no body or no output");
+  size_t inputs = sizeOf(plan.inputs());
+  if (sizeOf(plan.body()->args()) != inputs)
+    return corruptFile("the body has " + text(int64_t(sizeOf(plan.body()->args()))) +
+                       " arguments, expected one for each of " + text(int64_t(inputs)) + " inputs");
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < inputs; ++i) {
+    int id = plan.inputs()->Get(unsigned(i))->value();
+    if (id < 0 || id >= values || plan.body()->args()->Get(unsigned(i)) != id)
+      return corruptFile("input " + text(int64_t(i)) + " is value " + text(id) + ", expected argument " +
+                         text(int64_t(i)) + " of the body");
+    std::string_view name = viewOf(plan.values()->Get(unsigned(id))->name());
+    if (name.empty() || !names.insert(name).second)
+      return corruptFile("input " + text(int64_t(i)) + " has the name '" + std::string(name) +
+                         "', expected a name of its own");
+  }
+  for (const fb::Output *output : *plan.outputs()) {
+    if (viewOf(output->name()).empty())
+      return corruptFile("an output has no name");
+    DSPARK_RETURN_IF_ERROR(checkDims(output->dims(), true, "output '" + output->name()->str() + "'"));
+  }
+  for (size_t count : {sizeOf(plan.file_bytes()), sizeOf(plan.file_hashes())})
+    if (count != 0 && count != files.size())
+      return corruptFile("there are " + text(int64_t(count)) + " lengths or hashes for " +
+                         text(int64_t(files.size())) + " weight files");
+  return Status::ok();
+}
+
+Status Checker::checkUse(int id, bool mayBeAbsent, const std::string &what) const {
+  if (id == -1 && mayBeAbsent)
+    return Status::ok();
+  if (id < 0 || id >= values)
+    return corruptFile(what + " is value " + text(id) + ", expected one below " + text(values));
+  if (plan.values()->Get(unsigned(id))->kind() != fb::ValueKind::Constant && !visible[size_t(id)])
+    return corruptFile(what + " is value " + text(id) + ", which is not defined there");
+  return Status::ok();
+}
+
+Status Checker::define(int id, fb::ValueKind kind, const std::string &what) {
+  if (id < 0 || id >= values)
+    return corruptFile(what + " is value " + text(id) + ", expected one below " + text(values));
+  if (plan.values()->Get(unsigned(id))->kind() != kind)
+    return corruptFile(what + " is value " + text(id) + " of kind " +
+                       fb::EnumNameValueKind(plan.values()->Get(unsigned(id))->kind()) + ", expected " +
+                       fb::EnumNameValueKind(kind));
+  if (defined[size_t(id)])
+    return corruptFile(what + " is value " + text(id) + ", which is already defined");
+  defined[size_t(id)] = visible[size_t(id)] = true;
+  return Status::ok();
+}
+
+Status Checker::checkBlock(const fb::Block &block, int depth) {
+  if (depth > kMaxBlockDepth)
+    return corruptFile("blocks are nested deeper than " + text(kMaxBlockDepth));
+  std::vector<int> mine;
+  for (size_t i = 0; i < sizeOf(block.args()); ++i) {
+    int id = block.args()->Get(unsigned(i));
+    DSPARK_RETURN_IF_ERROR(define(id, depth == 0 ? fb::ValueKind::Input : fb::ValueKind::Temp,
+                                  "argument " + text(int64_t(i)) + " of a block"));
+    mine.push_back(id);
+  }
+  for (size_t i = 0; i < sizeOf(block.steps()); ++i) {
+    const fb::Step &step = *block.steps()->Get(unsigned(i));
+    DSPARK_RETURN_IF_ERROR(checkStep(step, depth));
+    for (size_t k = 0; k < sizeOf(step.outputs()); ++k)
+      if (int id = step.outputs()->Get(unsigned(k)); id >= 0)
+        mine.push_back(id);
+  }
+  for (size_t i = 0; i < sizeOf(block.results()); ++i)
+    DSPARK_RETURN_IF_ERROR(
+        checkUse(block.results()->Get(unsigned(i)), false, "result " + text(int64_t(i)) + " of a block"));
+  if (depth > 0)
+    for (int id : mine)
+      visible[size_t(id)] = false;
+  return Status::ok();
+}
+
+std::string Checker::nameOf(const fb::Step &step) const {
+  std::string name = "step " + text(steps) + " (" + std::string(viewOf(step.op()));
+  if (step.location() < sizeOf(plan.locations()))
+    name += " '" + std::string(viewOf(plan.locations()->Get(step.location()))) + "'";
+  return name + ")";
+}
+
+Status Checker::checkAttr(const fb::Attr *attr, const std::string &what) const {
+  std::string_view name = viewOf(attr->name());
+  if (name.empty())
+    return corruptFile(what + " has an attribute without a name");
+  size_t ints = sizeOf(attr->ints()), floats = sizeOf(attr->floats());
+  int kinds = (ints > 0) + (floats > 0) + !viewOf(attr->str()).empty();
+  if (kinds > 1)
+    return corruptFile(what + ": attribute '" + std::string(name) +
+                       "' has more than one of ints, floats and str");
+  if (!attr->is_list() && ints + floats > 1)
+    return corruptFile(what + ": attribute '" + std::string(name) + "' has " + text(int64_t(ints + floats)) +
+                       " entries, expected one as it is no list");
+  return Status::ok();
+}
+
+Status Checker::checkStep(const fb::Step &step, int depth) {
+  std::string what = nameOf(step);
+  ++steps;
+  if (step.kind() > fb::StepKind::MAX)
+    return corruptFile(what + " has kind " + text(int(step.kind())) + ", expected at most " +
+                       text(int(fb::StepKind::MAX)));
+  if (step.location() != 0 && step.location() >= sizeOf(plan.locations()))
+    return corruptFile(what + " has location " + text(step.location()) + ", expected one below " +
+                       text(int64_t(sizeOf(plan.locations()))));
+  bool isKernel = step.kind() == fb::StepKind::Kernel;
+  for (size_t i = 0; i < sizeOf(step.inputs()); ++i)
+    DSPARK_RETURN_IF_ERROR(checkUse(step.inputs()->Get(unsigned(i)),
+                                    isKernel || step.kind() == fb::StepKind::Loop,
+                                    what + ": operand " + text(int64_t(i))));
+  if (step.in_place() < -1 || step.in_place() >= int(sizeOf(step.inputs())))
+    return corruptFile(what + " is in place of operand " + text(step.in_place()) + ", expected one below " +
+                       text(int64_t(sizeOf(step.inputs()))));
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < sizeOf(step.attrs()); ++i) {
+    DSPARK_RETURN_IF_ERROR(checkAttr(step.attrs()->Get(unsigned(i)), what));
+    if (!names.insert(viewOf(step.attrs()->Get(unsigned(i))->name())).second)
+      return corruptFile(what + " has attribute '" + step.attrs()->Get(unsigned(i))->name()->str() +
+                         "' twice");
+  }
+  DSPARK_RETURN_IF_ERROR(checkForm(step, what));
+  for (size_t i = 0; i < sizeOf(step.blocks()); ++i)
+    DSPARK_RETURN_IF_ERROR(checkBlock(*step.blocks()->Get(unsigned(i)), depth + 1).in(what));
+  for (size_t i = 0; i < sizeOf(step.outputs()); ++i)
+    if (int id = step.outputs()->Get(unsigned(i)); id != -1)
+      DSPARK_RETURN_IF_ERROR(define(id, fb::ValueKind::Temp, what + ": result " + text(int64_t(i))));
+  return Status::ok();
+}
+
+// What each kind of step must have beside the common parts.
+Status Checker::checkForm(const fb::Step &step, const std::string &what) const {
+  size_t blocks = sizeOf(step.blocks()), outputs = sizeOf(step.outputs());
+  size_t expectedBlocks = step.kind() == fb::StepKind::If ? 2 : step.kind() == fb::StepKind::Loop ? 1 : 0;
+  if (blocks != expectedBlocks)
+    return corruptFile(what + " has " + text(int64_t(blocks)) + " blocks, expected " +
+                       text(int64_t(expectedBlocks)));
+  switch (step.kind()) {
+  case fb::StepKind::Kernel:
+    if (viewOf(step.op()).empty())
+      return corruptFile(what + " names no operator");
+    return Status::ok();
+  case fb::StepKind::Dims: {
+    int64_t rank = 1;
+    for (size_t i = 0; i < sizeOf(step.attrs()); ++i)
+      if (const fb::Attr &attr = *step.attrs()->Get(unsigned(i));
+          viewOf(attr.name()) == "rank" && sizeOf(attr.ints()))
+        rank = attr.ints()->Get(0);
+    size_t count = sizeOf(step.dims());
+    if (outputs != 1 || (rank != 0 && rank != 1) || (rank == 0 && count != 1) || count > kMaxKnownElements)
+      return corruptFile(what + " has rank " + text(rank) + ", " + text(int64_t(count)) + " dims and " +
+                         text(int64_t(outputs)) +
+                         " results, expected rank 0 and one dim or rank 1 and up to " +
+                         text(kMaxKnownElements) + ", and one result");
+    for (int id : *step.outputs())
+      if (id < 0)
+        return corruptFile(what + " has no result");
+    for (size_t i = 0; i < count; ++i)
+      if (int id = step.dims()->Get(unsigned(i)); id < 0 || size_t(id) >= sizeOf(plan.dim_exprs()))
+        return corruptFile(what + ": dim " + text(int64_t(i)) + " is expression " + text(id) +
+                           ", expected one below " + text(int64_t(sizeOf(plan.dim_exprs()))));
+    return Status::ok();
+  }
+  case fb::StepKind::If:
+    if (sizeOf(step.inputs()) != 1)
+      return corruptFile(what + " has " + text(int64_t(sizeOf(step.inputs()))) +
+                         " operands, expected the condition");
+    for (const fb::Block *block : *step.blocks())
+      if (sizeOf(block->args()) != 0 || sizeOf(block->results()) != outputs)
+        return corruptFile(what + ": a block has " + text(int64_t(sizeOf(block->args()))) +
+                           " arguments and " + text(int64_t(sizeOf(block->results()))) +
+                           " results, expected 0 and " + text(int64_t(outputs)));
+    return Status::ok();
+  case fb::StepKind::Loop:
+    return checkLoop(step, what);
+  }
+  return Status::ok();
+}
+
+Status Checker::checkLoop(const fb::Step &step, const std::string &what) const {
+  const flatbuffers::Vector<int64_t> *lists[7] = {};
+  static constexpr std::string_view kNames[7] = {
+      "num_carried",      "num_scan_inputs",       "has_cond", "scan_input_axes", "scan_input_directions",
+      "scan_output_axes", "scan_output_directions"};
+  for (size_t i = 0; i < sizeOf(step.attrs()); ++i)
+    for (int k = 0; k < 7; ++k)
+      if (viewOf(step.attrs()->Get(unsigned(i))->name()) == kNames[k])
+        lists[k] = step.attrs()->Get(unsigned(i))->ints();
+  auto number = [&](int k) { return sizeOf(lists[k]) ? lists[k]->Get(0) : 0; };
+  int64_t inputs = int64_t(sizeOf(step.inputs())), outputs = int64_t(sizeOf(step.outputs()));
+  int64_t carried = number(0), scanInputs = number(1), scanOutputs = outputs - carried;
+  if (carried < 0 || scanInputs < 0 || carried > inputs || scanInputs > inputs || scanOutputs < 0 ||
+      inputs != 2 + carried + scanInputs)
+    return corruptFile(
+        what + " has " + text(inputs) + " operands, " + text(outputs) + " results, num_carried " +
+        text(carried) + " and num_scan_inputs " + text(scanInputs) +
+        ", expected 2 + num_carried + num_scan_inputs operands and at least num_carried results");
+  for (int64_t i = 2; i < inputs; ++i)
+    if (step.inputs()->Get(unsigned(i)) < 0)
+      return corruptFile(what + ": operand " + text(i) +
+                         " is absent, expected a carried value or scan input");
+  const fb::Block &body = *step.blocks()->Get(0);
+  if (int64_t(sizeOf(body.args())) != 2 + carried + scanInputs ||
+      int64_t(sizeOf(body.results())) != 1 + outputs)
+    return corruptFile(what + ": the body has " + text(int64_t(sizeOf(body.args()))) + " arguments and " +
+                       text(int64_t(sizeOf(body.results()))) + " results, expected " +
+                       text(2 + carried + scanInputs) + " and " + text(1 + outputs));
+  for (int k = 3; k < 7; ++k) {
+    int64_t expected = k < 5 ? scanInputs : scanOutputs, found = int64_t(sizeOf(lists[k]));
+    if (found != 0 && found != expected)
+      return corruptFile(what + ": attribute '" + std::string(kNames[k]) + "' has " + text(found) +
+                         " entries, expected " + text(expected));
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+Status checkPlan(const fb::Plan &plan, BlobSpace weights, std::span<const BlobSpace> files) {
+  return Checker(plan, weights, files).run();
+}
+
+} // namespace dspark
