@@ -1,0 +1,7 @@
+#include "kernels/attention/attention_loops.h"
+
+namespace dspark {
+
+extern const AttentionCore<float> kAttentionCoreF32Avx2 = kCore<float>;
+
+} // namespace dspark
