@@ -61,7 +61,7 @@ void valueRows(const A *p, int64_t stride, const AttentionRows<A> &values, int64
     for (int64_t j = begin; j < end; ++j) {
       Lanes<A> v = load(rowAt(values, j) + c);
       for (int r = 0; r < R; ++r)
-        acc[r] = multiplyAdd<A>(v, v * 0 + p[r * stride + j], acc[r]);
+        acc[r] = multiplyAdd<A>(v, p[r * stride + j] - Lanes<A>{}, acc[r]);
     }
     for (int r = 0; r < R; ++r)
       store(out + r * width + c, acc[r]);
@@ -104,10 +104,10 @@ inline Lanes<float> expNegative(Lanes<float> x) {
   p = p * f + 5.0000001201e-1f;
   p = p * f * f + f + 1.0f;
   auto inRange = x > -87.3f;
-  Lanes<float> clamped = inRange ? n : n * 0;
+  Lanes<float> clamped = inRange ? n : Lanes<float>{};
   LanesOf<float>::Int exponent = (__builtin_convertvector(clamped, LanesOf<float>::Int) + 127) << 23;
   // NaN compares false; it must stay NaN.
-  Lanes<float> result = inRange ? p * (Lanes<float>)exponent : n * 0;
+  Lanes<float> result = inRange ? p * (Lanes<float>)exponent : Lanes<float>{};
   return x == x ? result : x;
 }
 inline Lanes<double> expNegative(Lanes<double> x) {
