@@ -1,0 +1,84 @@
+"""Agreement with onnxruntime: max|a-b| <= 1e-4 * max|b| per output, and the same reading (classes, text)."""
+
+import numpy as np
+import onnxruntime
+
+from . import exact, inputs
+
+TOLERANCE = 1e-4
+
+
+def session(model, threads=1):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(model.path), options, providers=["CPUExecutionProvider"])
+
+
+def ortRunner(model):
+    """A function from feeds to named outputs."""
+    opened = session(model)
+    names = [output.name for output in opened.get_outputs()]
+    return lambda feeds: dict(zip(names, opened.run(names, feeds)))
+
+
+def runCase(runner, case):
+    """Runs the frames of a case, carrying state, and returns the outputs of each frame."""
+    state, answers = {}, []
+    for frame in case.frames:
+        answers.append(runner({**state, **frame}))
+        state = {target: answers[-1][source] for source, target in case.carry.items()}
+    return answers
+
+
+def distance(got, want):
+    """max|a-b| / max|b| of one output; infinite where shape, type or NaNs differ."""
+    if got.shape != want.shape or got.dtype.kind != want.dtype.kind or not np.array_equal(np.isnan(got), np.isnan(want)):
+        return float("inf")
+    scale = np.nanmax(np.abs(want), initial=0)
+    return float(np.nanmax(np.abs(got.astype(np.float64) - want), initial=0)) / (float(scale) or 1.0)
+
+
+def worst(got, want):
+    return max(distance(g[name], w[name]) for g, w in zip(got, want) for name in w)
+
+
+class Reference:
+    """onnxruntime's answers for the cases of one model, and an f64 evaluation for when it may itself be off."""
+
+    def __init__(self, model):
+        self.model = model
+        self.cases = inputs.cases(model)
+        self.characters = inputs.alphabet(model) if model.kind == "rec" else None
+        runner = ortRunner(model)
+        self.answers = [runCase(runner, case) for case in self.cases]
+        self.exact = {}
+
+    def reading(self, answers):
+        return inputs.reading(self.model, answers[-1], self.characters)
+
+    def exactAnswers(self, index):
+        if index not in self.exact:
+            evaluator = exact.evaluator(self.model.path)
+            self.exact[index] = runCase(lambda feeds: exact.outputs(evaluator, feeds), self.cases[index])
+        return self.exact[index]
+
+    def judge(self, index, got):
+        """(agrees, what to say) of answers to case `index`. Where the two engines are further apart than the tolerance,
+        the f64 evaluation decides: ours must be within the tolerance of it, and nearer than onnxruntime."""
+        want = self.answers[index]
+        missing = [name for name in want[0] if name not in got[0]]
+        if missing:
+            return False, f"no output {missing[0]}"
+        said, expected = self.reading(got), self.reading(want)
+        if said != expected:
+            return False, f"reads {said}, onnxruntime {expected}"
+        apart = worst(got, want)
+        if apart <= TOLERANCE:
+            return True, f"{apart:.1e}" + ("" if said is None else f" {said}")
+        if apart == float("inf"):
+            return False, "shape, type or NaNs differ"
+        truth = self.exactAnswers(index)
+        ours, theirs = worst(got, truth), worst(want, truth)
+        good = ours <= TOLERANCE and ours <= theirs
+        return good, f"{apart:.1e} from onnxruntime; from the f64 evaluation {ours:.1e}, onnxruntime {theirs:.1e}"

@@ -1,0 +1,98 @@
+"""The tables of a conformance run, and docs/operators.md, which is made of them."""
+
+import collections
+import dataclasses
+import re
+
+import onnx
+
+from .venv import ROOT
+
+STATUSES = ("passed", "unsupported", "failed", "crashed", "hung")
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    operator: str
+    opset: str
+    status: str
+    reason: str
+
+
+def modelFacts(folder):
+    """(operator types of the graph in order, "domain version" of its first opset import)."""
+    model = onnx.load(folder / "model.onnx")
+    first = next(iter(model.opset_import))
+    return [node.op_type for node in model.graph.node], f"{first.domain or 'ai.onnx'} {first.version}"
+
+
+def describe(folders, outcomes):
+    """One Row per case. A case is about the only node of its graph; one expanded to a function body is about the
+    operator it came from; a graph of several nodes that has no such sibling is about its first."""
+    facts = {folder.name: modelFacts(folder) for folder in folders}
+    rows = []
+    for name, (operators, opset) in facts.items():
+        sibling = re.sub(r"_expanded(_ver\d+)?$", "", name)
+        about = facts.get(sibling, (operators, opset))[0]
+        rows.append(Row(name, about[0] if about else "(no node)", opset, *outcomes[name]))
+    return rows
+
+
+def table(title, groups):
+    lines = [f"| {title} | cases | " + " | ".join(STATUSES) + " |", "| --- |" + " --: |" * (len(STATUSES) + 1)]
+    for key, rows in groups:
+        counts = collections.Counter(row.status for row in rows)
+        lines.append(f"| {key} | {len(rows)} | " + " | ".join(str(counts[s] or "") for s in STATUSES) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def grouped(rows, key):
+    groups = collections.defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return groups
+
+
+def byOpset(rows):
+    order = lambda item: (item[0].split()[0], int(item[0].split()[1]))
+    return table("opset", sorted(grouped(rows, lambda row: row.opset).items(), key=order))
+
+
+def byOperator(rows):
+    return table("operator", sorted(grouped(rows, lambda row: row.operator).items()))
+
+
+def reasons(rows):
+    groups = grouped([row for row in rows if row.status != "passed"], lambda row: generalised(row.reason))
+    lines = ["| cases | reason | for example |", "| --: | --- | --- |"]
+    for reason, members in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+        lines.append(f"| {len(members)} | {reason.replace('|', '&#124;')} | {members[0].name} |")
+    return "\n".join(lines) + "\n"
+
+
+def generalised(reason):
+    """A reason without what differs from case to case: the file's path, and the node's name in quotes."""
+    reason = re.sub(r"\S*model\.onnx:?\s*", "", reason)
+    return re.sub(r"^\s*(dspark-\w+:|error:)\s*", "", reason)
+
+
+def write(rows, counts):
+    total = sum(counts.values())
+    text = f"""# ONNX operators
+
+Written by `make conformance` (`tools/onnx-conformance --write-docs`); do not edit. The cases are those of the `onnx`
+{onnx.__version__} package: each is compiled, run and compared with the expected outputs at ONNX's own tolerances (rtol 1e-3,
+atol 1e-7; shapes and types only where outputs are random by design). Of {total} cases {counts["passed"]} passed and
+{counts["unsupported"]} were refused with a reason.
+
+## By opset
+
+{byOpset(rows)}
+## By operator
+
+{byOperator(rows)}
+## Why cases do not pass
+
+{reasons(rows)}"""
+    (ROOT / "docs" / "operators.md").write_text(text)
