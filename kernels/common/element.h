@@ -1,8 +1,7 @@
 // Element types as C++ types, for kernels that are written once as templates: the 16-bit floats as storage
 // types that convert to and from float, dispatch from a DType to a template, and saturating conversion.
 #pragma once
-#include "kernels/common/dtype.h"
-#include <bit>
+#include "kernels/common/numeric.h"
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -14,39 +13,16 @@ namespace dspark {
 struct F16 {
   uint16_t bits = 0;
   F16() = default;
-  F16(float value) {
-    uint32_t u = std::bit_cast<uint32_t>(value), sign = (u >> 16) & 0x8000;
-    u &= 0x7fffffff;
-    if (u > 0x7f800000) { // NaN keeps its upper payload bits
-      bits = uint16_t(sign | 0x7e00 | ((u >> 13) & 0x3ff));
-    } else if (u >= 0x477ff000) { // rounds to 2^16 or more
-      bits = uint16_t(sign | 0x7c00);
-    } else if (u < 0x38800000) { // subnormal: adding 0.5 lets the FPU round at 2^-24
-      float shifted = std::bit_cast<float>(u) + 0.5f;
-      bits = uint16_t(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
-    } else {
-      bits = uint16_t(sign | ((u - 0x38000000 + 0xfff + ((u >> 13) & 1)) >> 13));
-    }
-  }
-  operator float() const {
-    uint32_t sign = uint32_t(bits & 0x8000) << 16, rest = bits & 0x7fff;
-    if (rest >= 0x7c00) // infinity, NaN
-      return std::bit_cast<float>(sign | 0x7f800000 | ((rest & 0x3ff) << 13));
-    // Scaling by 2^112 moves the exponent and normalises subnormals alike.
-    float magnitude = std::bit_cast<float>(rest << 13) * 0x1p112f;
-    return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | sign);
-  }
+  F16(float value) : bits(f32ToF16(value)) {}
+  operator float() const { return f16ToF32(bits); }
 };
 
 /// The upper half of a float; conversion from float rounds to nearest even.
 struct BF16 {
   uint16_t bits = 0;
   BF16() = default;
-  BF16(float value) {
-    uint32_t u = std::bit_cast<uint32_t>(value);
-    bits = uint16_t((u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : (u + 0x7fff + ((u >> 16) & 1)) >> 16);
-  }
-  operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
+  BF16(float value) : bits(f32ToBf16(value)) {}
+  operator float() const { return bf16ToF32(bits); }
 };
 
 /// What sums of T are computed in: double for double, else float.

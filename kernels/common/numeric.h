@@ -9,18 +9,19 @@
 #include <cstring>
 
 namespace dspark {
-namespace {
+// Always inlined: no copy compiled for one ISA level can be linked into code for another.
+#define DSPARK_INLINE inline __attribute__((always_inline))
 
-inline float bf16ToF32(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+DSPARK_INLINE float bf16ToF32(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
-inline uint16_t f32ToBf16(float value) {
+DSPARK_INLINE uint16_t f32ToBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7fffffff) > 0x7f800000) // NaN: keep it quiet, and a NaN after truncation
     return uint16_t(bits >> 16 | 0x40);
   return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-inline float f16ToF32(uint16_t half) {
+DSPARK_INLINE float f16ToF32(uint16_t half) {
   // The exponent is rebased by a multiplication, which also normalises subnormals.
   float magnitude = std::bit_cast<float>(uint32_t(half & 0x7fff) << 13) * 0x1p112f;
   if ((half & 0x7c00) == 0x7c00)
@@ -28,7 +29,7 @@ inline float f16ToF32(uint16_t half) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | uint32_t(half & 0x8000) << 16);
 }
 
-inline uint16_t f32ToF16(float value) {
+DSPARK_INLINE uint16_t f32ToF16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   uint16_t sign = uint16_t(bits >> 16 & 0x8000);
   bits &= 0x7fffffff;
@@ -41,6 +42,10 @@ inline uint16_t f32ToF16(float value) {
   uint32_t odd = bits >> 13 & 1;
   return uint16_t(sign | ((bits - 0x38000000 + 0xfff + odd) >> 13));
 }
+
+#undef DSPARK_INLINE
+
+namespace {
 
 /// A binary floating-point format of at most 16 bits.
 struct SmallFloat {

@@ -35,16 +35,26 @@ std::string_view kindName(CompareKind kind) { return kCompareNames[int(kind)]; }
 
 UnaryDefaults unaryDefaults(UnaryKind kind) {
   switch (kind) {
-  case UnaryKind::k_leaky_relu: return {0.01f, 0};
-  case UnaryKind::k_elu: return {1, 0};
-  case UnaryKind::k_celu: return {1, 0};
-  case UnaryKind::k_selu: return {1.67326319217681884765625f, 1.05070102214813232421875f}; // alpha, gamma
-  case UnaryKind::k_thresholded_relu: return {1, 0};
-  case UnaryKind::k_hard_sigmoid: return {0.2f, 0.5f};
-  case UnaryKind::k_hard_swish: return {1.0 / 6, 0.5};
-  case UnaryKind::k_swish: return {1, 0};
-  case UnaryKind::k_shrink: return {0.5, 0}; // lambd, bias
-  default: return {0, 0};
+  case UnaryKind::k_leaky_relu:
+    return {0.01f, 0};
+  case UnaryKind::k_elu:
+    return {1, 0};
+  case UnaryKind::k_celu:
+    return {1, 0};
+  case UnaryKind::k_selu:
+    return {1.67326319217681884765625f, 1.05070102214813232421875f}; // alpha, gamma
+  case UnaryKind::k_thresholded_relu:
+    return {1, 0};
+  case UnaryKind::k_hard_sigmoid:
+    return {0.2f, 0.5f};
+  case UnaryKind::k_hard_swish:
+    return {1.0 / 6, 0.5};
+  case UnaryKind::k_swish:
+    return {1, 0};
+  case UnaryKind::k_shrink:
+    return {0.5, 0}; // lambd, bias
+  default:
+    return {0, 0};
   }
 }
 
