@@ -1,0 +1,20 @@
+// From a dspark.fused body to the program that kernels interpret and code generation compiles
+// (kernels/fused/program.h).
+#pragma once
+#include "dialects/DSpark/DSpark.h"
+#include "kernels/fused/program.h"
+#include "mlir/IR/Builders.h"
+
+namespace dspark {
+
+/// Whether an operation can be an instruction of a fused program: f32 (comparisons: i1) elementwise, of a
+/// kind that programs hold. Constants must be splats.
+bool isFusible(mlir::Operation *op);
+
+/// The program of a fused body; fails with an error at the offending operation.
+mlir::FailureOr<FusedProgram> buildFusedProgram(ir::FusedOp op);
+
+/// The attributes program, params and results of a "fused" step.
+mlir::DictionaryAttr fusedConfig(const FusedProgram &program, mlir::MLIRContext *context);
+
+} // namespace dspark
