@@ -8,13 +8,14 @@
 
 namespace dspark {
 
-std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path, std::string &error) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+std::shared_ptr<const WeightFile> WeightFile::open(const std::string &path, std::string &error) {
+  // O_NONBLOCK: a FIFO must be refused, not waited for.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     error = path + ": " + std::strerror(errno);
     return nullptr;
   }
-  std::shared_ptr<MappedFile> file(new MappedFile());
+  std::shared_ptr<WeightFile> file(new WeightFile());
   file->name = path;
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -37,12 +38,12 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path, std:
   return file;
 }
 
-MappedFile::~MappedFile() {
+WeightFile::~WeightFile() {
   if (data)
     munmap(const_cast<std::byte *>(data), length);
 }
 
-void MappedFile::release(std::span<const std::byte> range) const {
+void WeightFile::release(std::span<const std::byte> range) const {
   static const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
   uintptr_t begin = (uintptr_t(range.data()) + page - 1) & ~(page - 1);
   uintptr_t end = uintptr_t(range.data() + range.size()) & ~(page - 1);
@@ -99,6 +100,13 @@ std::optional<WeightBytes> WeightStore::read(const std::string &name, std::strin
     return std::nullopt;
   }
   return result;
+}
+
+void WeightStore::release(const std::string &name) const {
+  const Weight *weight = find(name);
+  if (weight && weight->file && weight->offset <= weight->file->bytes().size())
+    weight->file->release(weight->file->bytes().subspan(
+        weight->offset, std::min<uint64_t>(weight->length, weight->file->bytes().size() - weight->offset)));
 }
 
 } // namespace dspark

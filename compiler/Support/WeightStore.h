@@ -1,8 +1,9 @@
-// Where the bytes of a model's weights are. The IR only names weights (dspark.weight @name); the bytes stay in the model
-// file until the plan is written, one weight at a time. Derived weights (packed, folded batch-norm scales ...) are
-// recipes that run at that moment.
+// Where the bytes of a model's weights are. The IR only names weights (dspark.weight @name); the bytes stay
+// in the model file until the plan is written, one weight at a time. Derived weights (packed, folded
+// batch-norm scales ...) are recipes that run at that moment.
 #pragma once
 #include "kernels/common/dtype.h"
+#include "runtime/base/MappedFile.h"
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -14,31 +15,13 @@
 
 namespace dspark {
 
-/// A whole file mapped read-only. Immutable.
-class MappedFile {
-public:
-  /// Null with `error` set if the file cannot be opened or mapped.
-  static std::shared_ptr<const MappedFile> open(const std::string &path, std::string &error);
-  ~MappedFile();
-  std::span<const std::byte> bytes() const { return {data, length}; }
-  const std::string &path() const { return name; }
-  /// Tells the system that a range will not be read again, so that it stops counting as resident memory.
-  void release(std::span<const std::byte> range) const;
-
-private:
-  MappedFile() = default;
-  std::string name;
-  const std::byte *data = nullptr;
-  size_t length = 0;
-};
-
 struct Weight {
   DType type = DType::Undefined;
   std::vector<int64_t> dims; // logical dims, also of packed weights
   std::string layout;        // "" is row-major; else a packed layout (runtime/format/PackedLayout.h)
 
   // Exactly one of the three holds the bytes.
-  std::shared_ptr<const MappedFile> file; // with offset and length
+  std::shared_ptr<const WeightFile> file; // with offset and length
   uint64_t offset = 0, length = 0;
   std::vector<std::byte> owned;
   /// Makes the bytes; false on failure with a sentence in the argument.
@@ -63,8 +46,11 @@ public:
   /// Adds a weight; the name is made unique by a suffix if taken. Returns the name to use.
   std::string add(std::string name, Weight weight);
   const Weight *find(const std::string &name) const;
-  /// The bytes, checked to have the length that type, dims and layout demand; nullopt with `error` set on failure.
+  /// The bytes, checked to have the length that type, dims and layout demand; nullopt with `error` set on
+  /// failure.
   std::optional<WeightBytes> read(const std::string &name, std::string &error) const;
+  /// Lets go of resident memory behind a file weight that will not be read again soon.
+  void release(const std::string &name) const;
   size_t size() const { return weights.size(); }
 
 private:
