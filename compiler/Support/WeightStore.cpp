@@ -1,55 +1,7 @@
 #include "compiler/Support/WeightStore.h"
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <algorithm>
 
 namespace dspark {
-
-std::shared_ptr<const WeightFile> WeightFile::open(const std::string &path, std::string &error) {
-  // O_NONBLOCK: a FIFO must be refused, not waited for.
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
-    error = path + ": " + std::strerror(errno);
-    return nullptr;
-  }
-  std::shared_ptr<WeightFile> file(new WeightFile());
-  file->name = path;
-  struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    error = path + ": not a regular file";
-    ::close(fd);
-    return nullptr;
-  }
-  file->length = size_t(info.st_size);
-  if (file->length > 0) {
-    void *address = mmap(nullptr, file->length, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (address == MAP_FAILED) {
-      error = path + ": cannot be mapped: " + std::strerror(errno);
-      file->length = 0;
-      ::close(fd);
-      return nullptr;
-    }
-    file->data = static_cast<const std::byte *>(address);
-  }
-  ::close(fd);
-  return file;
-}
-
-WeightFile::~WeightFile() {
-  if (data)
-    munmap(const_cast<std::byte *>(data), length);
-}
-
-void WeightFile::release(std::span<const std::byte> range) const {
-  static const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
-  uintptr_t begin = (uintptr_t(range.data()) + page - 1) & ~(page - 1);
-  uintptr_t end = uintptr_t(range.data() + range.size()) & ~(page - 1);
-  if (begin < end)
-    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
-}
 
 int64_t Weight::elements() const {
   int64_t count = 1;

@@ -15,6 +15,9 @@
 
 namespace dspark {
 
+/// Model and external-data files, mapped.
+using WeightFile = MappedFile;
+
 struct Weight {
   DType type = DType::Undefined;
   std::vector<int64_t> dims; // logical dims, also of packed weights

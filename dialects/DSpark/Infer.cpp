@@ -136,6 +136,38 @@ TensorInfo infoOf(Value value) {
   return info;
 }
 
+std::vector<std::byte> literalBytes(ElementsAttr value) {
+  DType type = dtypeOf(value.getElementType());
+  int64_t elements = value.getNumElements();
+  unsigned bits = unsigned(dtypeBits(type));
+  std::vector<std::byte> bytes(size_t(dtypeBytes(type, elements)));
+  int64_t index = 0;
+  auto put = [&](const APInt &raw) {
+    if (bits < 8) {
+      unsigned shift = unsigned(index * bits % 8);
+      bytes[size_t(index * bits / 8)] |= std::byte(raw.getZExtValue() << shift);
+    } else {
+      size_t width = bits / 8;
+      uint64_t word = raw.getZExtValue();
+      std::memcpy(bytes.data() + size_t(index) * width, &word, width);
+    }
+    ++index;
+  };
+  if (isa<ComplexType>(value.getElementType())) {
+    auto dense = cast<DenseElementsAttr>(value);
+    ArrayRef<char> raw = dense.getRawData();
+    for (size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = std::byte(raw[dense.isSplat() ? i % raw.size() : i]);
+  } else if (isa<FloatType>(value.getElementType())) {
+    for (APFloat v : value.getValues<APFloat>())
+      put(v.bitcastToAPInt());
+  } else {
+    for (const APInt &v : value.getValues<APInt>())
+      put(v);
+  }
+  return bytes;
+}
+
 void AttrList::add(StringRef name, Attribute value) {
   Attr attr;
   bool isList = false;

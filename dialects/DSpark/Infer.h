@@ -16,6 +16,8 @@ TensorInfo infoFromType(mlir::Type type);
 mlir::TensorType typeFromInfo(const TensorInfo &info, mlir::MLIRContext *context);
 /// Adds the contents that a small constant has.
 void addContents(TensorInfo &info, mlir::ElementsAttr value);
+/// Row-major bytes of a constant in the plan file's encoding (bools one byte, sub-byte types packed as ONNX does).
+std::vector<std::byte> literalBytes(mlir::ElementsAttr value);
 /// What type and defining operation say, without dim symbols.
 TensorInfo infoOf(mlir::Value value);
 

@@ -37,12 +37,29 @@ StatusOr<std::unique_ptr<MappedFile>> MappedFile::open(const std::string &path) 
     }
   }
   close(fd);
-  return std::unique_ptr<MappedFile>(new MappedFile(address, length));
+  return std::unique_ptr<MappedFile>(new MappedFile(path, address, length));
 }
 
 MappedFile::~MappedFile() {
   if (length > 0)
     munmap(address, length);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string &path, std::string &error) {
+  StatusOr<std::unique_ptr<MappedFile>> file = open(path);
+  if (!file.isOk()) {
+    error = file.status().message();
+    return nullptr;
+  }
+  return std::move(*file);
+}
+
+void MappedFile::release(std::span<const std::byte> range) const {
+  static const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
+  uintptr_t begin = (uintptr_t(range.data()) + page - 1) & ~(page - 1);
+  uintptr_t end = uintptr_t(range.data() + range.size()) & ~(page - 1);
+  if (begin < end)
+    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
 } // namespace dspark
