@@ -167,7 +167,7 @@ void storeFromF64(DType type, void *data, int64_t begin, int64_t n, const double
   case DType::U2:
   case DType::I2:
     return storePacked(data, begin, n, dtypeBits(type),
-                       [&](int64_t i) { return uint32_t(truncateTo<int32_t>(in[i])); });
+                       [&](int64_t i) { return uint32_t(truncateTo<int64_t>(in[i])); });
   case DType::Undefined:
   case DType::String:
   case DType::C64:
