@@ -1,0 +1,192 @@
+// Transcendentals. Coefficients and reductions are those of Cephes (S. Moshier) unless a function says
+// otherwise; the test measures each one in units of the last place (FusedAccuracy in test/compiler/Target).
+#include "compiler/Target/ScalarMath.h"
+#include <limits>
+
+namespace dspark::codegen {
+using mlir::Value;
+
+namespace {
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kLn2 = 0.693147180559945309f;
+// ln2 in two parts; the first has few bits, so that its product with an exponent is exact without FMA as
+// well.
+constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+constexpr float kPi = 3.14159265358979323846f, kHalfPi = 1.57079632679489661923f;
+} // namespace
+
+// Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits of the sum.
+ScalarMath::Reduced ScalarMath::reduceByLn2(Value x) {
+  constexpr float kMagic = 12582912.0f;
+  Value shifted = fma(x, constant(1.44269504088896341f), constant(kMagic));
+  Value n = sub(shifted, constant(kMagic));
+  Value r = fma(n, constant(-kLn2High), x);
+  r = fma(n, constant(-kLn2Low), r);
+  return {subInt(bits(shifted), bits(constant(kMagic))), r};
+}
+
+// The power of two is applied in two steps, so that results down to denormals and up to infinity come out
+// right.
+Value ScalarMath::exp(Value x, int shift) {
+  auto [n, r] = reduceByLn2(clamp(x, -105.0f, 90.0f));
+  Value p = polynomial(r, {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
+                           1.6666665459e-1f, 5.0000001201e-1f});
+  p = add(fma(p, mul(r, r), r), constant(1));
+  if (shift)
+    n = addInt(n, intConstant(shift));
+  Value half = shiftRight(n, 1);
+  return mul(mul(p, powerOfTwo(half)), powerOfTwo(subInt(n, half)));
+}
+
+Value ScalarMath::expm1(Value x) {
+  auto [n, r] = reduceByLn2(clamp(x, -30.0f, 88.0f));
+  Value p = polynomial(r, {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
+                           1.6666665459e-1f, 5.0000001201e-1f});
+  p = fma(p, mul(r, r), r);
+  Value scale = powerOfTwo(n);
+  return fma(p, scale, sub(scale, constant(1)));
+}
+
+Value ScalarMath::log(Value x) {
+  // Denormals are scaled by 2^23 first.
+  Value isTiny = cmp(Cmp::OLT, x, constant(std::numeric_limits<float>::min()));
+  Value i = bits(select(isTiny, mul(x, constant(8388608.0f)), x));
+  // x = m 2^e with m in [sqrt(1/2), sqrt(2))
+  Value exponent = shiftRight(subInt(i, intConstant(0x3f3504f3)), 23);
+  Value f = sub(fromBits(subInt(i, shiftLeft(exponent, 23))), constant(1));
+  Value e = mlir::arith::SIToFPOp::create(b, loc, b.getF32Type(), exponent);
+  e = sub(e, select(isTiny, constant(23), constant(0)));
+  Value square = mul(f, f);
+  Value y = polynomial(f, {7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f,
+                           1.4249322787e-1f, -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f,
+                           3.3333331174e-1f});
+  y = mul(mul(y, f), square);
+  y = fma(e, constant(kLn2Low), y);
+  y = fma(square, constant(-0.5f), y);
+  Value result = fma(e, constant(kLn2High), add(f, y));
+  result = select(cmp(Cmp::OLT, x, constant(kInf)), result, x); // infinity and NaN
+  result = select(cmp(Cmp::OEQ, x, constant(0)), constant(-kInf), result);
+  return select(cmp(Cmp::OLT, x, constant(0)), constant(kNan), result);
+}
+
+// log(u) + what rounding u = 1 + x lost, relative to u.
+Value ScalarMath::log1p(Value x) {
+  Value u = add(x, constant(1));
+  Value lost = div(sub(x, sub(u, constant(1))), u);
+  Value ordinary = both(cmp(Cmp::OGT, u, constant(0)), cmp(Cmp::OLT, u, constant(kInf)));
+  return add(log(u), select(ordinary, lost, constant(0)));
+}
+
+// 1 / (1 + e^-|x|) or e^-|x| / (1 + e^-|x|): nothing overflows, and small results keep their digits.
+Value ScalarMath::sigmoid(Value x) {
+  Value e = exp(neg(abs(x)));
+  return div(select(cmp(Cmp::OLT, x, constant(0)), e, constant(1)), add(constant(1), e));
+}
+
+// (e^2|x| - 1) / (e^2|x| + 1), which is 1 from |x| = 9.02 on.
+Value ScalarMath::tanh(Value x) {
+  Value size = abs(x);
+  Value t = expm1(clamp(add(size, size), 0.0f, 30.0f));
+  return copySign(div(t, add(t, constant(2))), x);
+}
+
+// N. Juffa's two-piece minimax erff: a polynomial near 0, 1 - e^p(|x|) beyond.
+Value ScalarMath::erf(Value x) {
+  Value t = abs(x), s = mul(x, x);
+  Value tail = fma(constant(-1.72853470e-5f), t, constant(3.83197126e-4f));
+  Value even = fma(constant(-3.88396438e-3f), t, constant(2.42546219e-2f));
+  tail = fma(tail, s, even);
+  tail = fma(tail, t, constant(-1.06777877e-1f));
+  tail = fma(tail, t, constant(-6.34846687e-1f));
+  tail = fma(tail, t, constant(-1.28717512e-1f));
+  tail = fma(tail, t, neg(t));
+  // Beyond 4 erf is 1 in f32, and the polynomial need not hold.
+  tail = select(cmp(Cmp::OGT, t, constant(4.0f)), constant(-30.0f), tail);
+  tail = copySign(sub(constant(1), exp(tail)), x);
+  Value centre = polynomial(
+      s, {-5.96761703e-4f, 4.99119423e-3f, -2.67681349e-2f, 1.12819925e-1f, -3.76125336e-1f, 1.28379166e-1f});
+  return select(cmp(Cmp::OGT, t, constant(0.927734375f)), tail, fma(centre, x, x));
+}
+
+Value ScalarMath::softplus(Value x) {
+  Value positive = select(cmp(Cmp::OLT, x, constant(0)), constant(0), x);
+  return add(positive, log1p(exp(neg(abs(x)))));
+}
+
+// x tanh(log(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); from 20 on it is x.
+Value ScalarMath::mish(Value x) {
+  Value e = exp(select(cmp(Cmp::OGT, x, constant(20)), constant(20), x));
+  Value n = mul(e, add(e, constant(2)));
+  return mul(x, div(n, add(n, constant(2))));
+}
+
+// With E = e^|x| / 2: cosh = E + 1/(4E), sinh = E - 1/(4E) away from 0. The half comes from the exponent, so
+// neither overflows early.
+Value ScalarMath::cosh(Value x) {
+  Value e = exp(abs(x), -1);
+  return add(e, div(constant(0.25f), e));
+}
+Value ScalarMath::sinh(Value x) {
+  Value size = abs(x), square = mul(x, x), e = exp(size, -1);
+  Value far = copySign(sub(e, div(constant(0.25f), e)), x);
+  Value near = polynomial(square, {2.03721912945e-4f, 8.33028376239e-3f, 1.66667160211e-1f});
+  return select(cmp(Cmp::OGT, size, constant(1)), far, fma(mul(near, square), x, x));
+}
+
+Value ScalarMath::asinh(Value x) {
+  Value size = abs(x), square = mul(x, x);
+  Value root = add(constant(1), sqrt(add(constant(1), square)));
+  Value near = log1p(add(size, div(square, root)));
+  // The square overflows at 1.8e19; from 1e9 on asinh is log(2|x|) in f32.
+  Value far = add(log(size), constant(kLn2));
+  return copySign(select(cmp(Cmp::OGT, size, constant(1e9f)), far, near), x);
+}
+Value ScalarMath::acosh(Value x) {
+  Value t = sub(x, constant(1));
+  Value near = log1p(add(t, sqrt(fma(t, t, add(t, t)))));
+  Value far = add(log(x), constant(kLn2));
+  Value result = select(cmp(Cmp::OGT, x, constant(1e9f)), far, near);
+  return select(cmp(Cmp::OLT, x, constant(1)), constant(kNan), result);
+}
+Value ScalarMath::atanh(Value x) {
+  Value size = abs(x);
+  Value ratio = div(add(size, size), sub(constant(1), size));
+  return copySign(mul(constant(0.5f), log1p(ratio)), x);
+}
+
+// asin(a) for a <= 1/2; asin(sqrt((1-a)/2)) above, which is (pi/2 - asin(a)) / 2. NaN above 1.
+Value ScalarMath::asinKernel(Value a, Value &isBig) {
+  isBig = cmp(Cmp::OGT, a, constant(0.5f));
+  Value folded = mul(constant(0.5f), sub(constant(1), a));
+  Value z = select(isBig, folded, mul(a, a));
+  Value s = select(isBig, sqrt(folded), a);
+  Value p = polynomial(
+      z, {4.2163199048e-2f, 2.4181311049e-2f, 4.5470025998e-2f, 7.4953002686e-2f, 1.6666752422e-1f});
+  return fma(mul(p, z), s, s);
+}
+Value ScalarMath::asin(Value x) {
+  Value isBig, p = asinKernel(abs(x), isBig);
+  return copySign(select(isBig, sub(constant(kHalfPi), add(p, p)), p), x);
+}
+Value ScalarMath::acos(Value x) {
+  Value isBig, p = asinKernel(abs(x), isBig), twice = add(p, p);
+  Value big = select(cmp(Cmp::OLT, x, constant(0)), sub(constant(kPi), twice), twice);
+  return select(isBig, big, sub(constant(kHalfPi), copySign(p, x)));
+}
+
+// Reduced at tan(pi/8) and tan(3 pi/8).
+Value ScalarMath::atan(Value x) {
+  Value a = abs(x), one = constant(1);
+  Value isFar = cmp(Cmp::OGT, a, constant(2.414213562373095f));
+  Value isMiddle = cmp(Cmp::OGT, a, constant(0.4142135623730950f));
+  Value t = select(isMiddle, div(sub(a, one), add(a, one)), a);
+  t = select(isFar, div(constant(-1), a), t);
+  Value base = select(isMiddle, constant(kHalfPi / 2), constant(0));
+  base = select(isFar, constant(kHalfPi), base);
+  Value z = mul(t, t);
+  Value p = polynomial(z, {8.05374449538e-2f, -1.38776856032e-1f, 1.99777106478e-1f, -3.33329491539e-1f});
+  return copySign(add(base, fma(mul(p, z), t, t)), x);
+}
+
+} // namespace dspark::codegen
