@@ -1,31 +1,20 @@
-// What contractions do to a result before they store it: bias, residual, activation. Here the checks that
-// shape functions share; activation.h has the arithmetic.
+// What contractions do to a result before they store it: bias, residual, activation. The attributes, and the
+// checks that shape functions share.
 #pragma once
 #include "kernels/common/shape.h"
+#include "kernels/matmul/activation.h"
 #include <initializer_list>
 
 namespace dspark {
 
-/// Values of the `activation` attribute, in the order of kActivationNames.
-enum class Activation : uint8_t {
-  None,
-  Relu,
-  Clip,        // alpha, beta: bounds
-  HardSwish,   // x * clip(alpha * x + beta, 0, 1)
-  HardSigmoid, // clip(alpha * x + beta, 0, 1)
-  LeakyRelu,   // alpha: slope below zero
-  Sigmoid,
-  Silu,
-  Tanh,
-  Gelu,
-  GeluTanh,
-};
-inline constexpr std::string_view kActivationNames[] = {
-    "",        "relu", "clip", "hard_swish", "hard_sigmoid", "leaky_relu",
-    "sigmoid", "silu", "tanh", "gelu",       "gelu_tanh"};
+struct Epilogue {
+  Activation activation = Activation::None;
+  float alpha = 0, beta = 0;
 
-/// The `activation` attribute; false if it names none.
-bool activationOf(const Attrs &attrs, Activation &activation);
+  /// Reads activation, act_alpha and act_beta; ONNX's defaults of the activation where a parameter is absent.
+  /// False if the activation has no known name.
+  bool read(const Attrs &attrs);
+};
 
 /// The activation attribute is one of kActivationNames.
 bool checkEpilogue(InferContext &ctx);

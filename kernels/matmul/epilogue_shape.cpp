@@ -1,20 +1,42 @@
 #include "kernels/common/infer.h"
 #include "kernels/matmul/epilogue.h"
 #include <algorithm>
+#include <limits>
 
 namespace dspark {
 
-bool activationOf(const Attrs &attrs, Activation &activation) {
+bool Epilogue::read(const Attrs &attrs) {
   const auto *it = std::ranges::find(kActivationNames, attrs.s("activation", ""));
   if (it == std::end(kActivationNames))
     return false;
   activation = Activation(it - std::begin(kActivationNames));
+  double defaultAlpha = 0, defaultBeta = 0;
+  switch (activation) {
+  case Activation::Clip:
+    defaultAlpha = -std::numeric_limits<double>::infinity();
+    defaultBeta = std::numeric_limits<double>::infinity();
+    break;
+  case Activation::HardSwish:
+    defaultAlpha = 1.0 / 6;
+    defaultBeta = 0.5;
+    break;
+  case Activation::HardSigmoid:
+    defaultAlpha = 0.2;
+    defaultBeta = 0.5;
+    break;
+  case Activation::LeakyRelu:
+    defaultAlpha = 0.01;
+    break;
+  default:
+    break;
+  }
+  alpha = float(attrs.f("act_alpha", defaultAlpha));
+  beta = float(attrs.f("act_beta", defaultBeta));
   return true;
 }
 
 bool checkEpilogue(InferContext &ctx) {
-  Activation activation;
-  if (activationOf(ctx.attrs, activation))
+  if (Epilogue().read(ctx.attrs))
     return true;
   ctx.error = "activation: expected a known name, found " + std::string(ctx.attrs.s("activation", ""));
   return false;

@@ -1,7 +1,40 @@
 #include "kernels/common/families.h"
+#include "kernels/matmul/matmul_f32.h"
+#include "kernels/matmul/matmul_integer.h"
+#include "kernels/matmul/matmul_reference.h"
 
 namespace dspark {
+namespace {
 
-std::span<const Kernel> matmulKernels() { return {}; }
+constexpr Kernel kRows[] = {
+    {"matmul", "matmul_f32_avx512", Isa::Avx512, acceptsMatmulF32, prepareMatmulF32,
+     runMatmulF32<Isa::Avx512>},
+    {"matmul", "matmul_f32_avx2", Isa::Avx2, acceptsMatmulF32, prepareMatmulF32, runMatmulF32<Isa::Avx2>},
+    {"matmul", "matmul_f32", Isa::Baseline, acceptsMatmulF32, prepareMatmulF32, runMatmulF32<Isa::Baseline>},
+    {"matmul", "matmul_reference", Isa::Baseline, nullptr, prepareMatmulReference, runMatmulReference},
+    {"matmul_dequant", "matmul_dequant_avx512", Isa::Avx512, nullptr, prepareMatmulDequant,
+     runMatmulF32<Isa::Avx512>},
+    {"matmul_dequant", "matmul_dequant_avx2", Isa::Avx2, nullptr, prepareMatmulDequant,
+     runMatmulF32<Isa::Avx2>},
+    {"matmul_dequant", "matmul_dequant", Isa::Baseline, nullptr, prepareMatmulDequant,
+     runMatmulF32<Isa::Baseline>},
+    {"matmul_integer", "matmul_integer_avx512", Isa::Avx512, nullptr, prepareMatmulInteger,
+     runMatmulInteger<Isa::Avx512>},
+    {"matmul_integer", "matmul_integer_avx2", Isa::Avx2, nullptr, prepareMatmulInteger,
+     runMatmulInteger<Isa::Avx2>},
+    {"matmul_integer", "matmul_integer", Isa::Baseline, nullptr, prepareMatmulInteger,
+     runMatmulInteger<Isa::Baseline>},
+    {"qlinear_matmul", "qlinear_matmul_avx512", Isa::Avx512, nullptr, prepareQlinearMatmul,
+     runMatmulInteger<Isa::Avx512>},
+    {"qlinear_matmul", "qlinear_matmul_avx2", Isa::Avx2, nullptr, prepareQlinearMatmul,
+     runMatmulInteger<Isa::Avx2>},
+    {"qlinear_matmul", "qlinear_matmul", Isa::Baseline, nullptr, prepareQlinearMatmul,
+     runMatmulInteger<Isa::Baseline>},
+    {"einsum", "einsum", Isa::Baseline, nullptr, prepareEinsum, runEinsum},
+};
+
+} // namespace
+
+std::span<const Kernel> matmulKernels() { return kRows; }
 
 } // namespace dspark

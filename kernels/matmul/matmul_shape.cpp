@@ -166,13 +166,23 @@ bool checkZeroPoint(InferContext &ctx, size_t i, size_t of, bool perRow) {
   return fits;
 }
 
+// panel16k4 is made of single matrices.
+bool checkQuads(InferContext &ctx, size_t b) {
+  if (!checkPacked(ctx, {"", "panel16k4"}))
+    return false;
+  if (ctx.attrs.s("packed", "").empty() || !ctx.in[b].hasRank || ctx.in[b].rank() == 2)
+    return true;
+  ctx.error = "packed panel16k4: expected weights of rank 2, found " + ctx.in[b].str();
+  return false;
+}
+
 InferStatus inferMatmulInteger(InferContext &ctx) {
   if (!checkCounts(ctx, 2, 4, 1, 1))
     return InferStatus::Error;
   if (!isByte(ctx.in[0].type) || !isByte(ctx.in[1].type))
     return ctx.fail("expected two operands of i8 or u8, found " + ctx.in[0].str() + " and " +
                     ctx.in[1].str());
-  if (!checkPacked(ctx, {"", "panel16k4"}))
+  if (!checkQuads(ctx, 1))
     return InferStatus::Error;
   ctx.out[0].type = DType::I32;
   Dim columns;
@@ -194,7 +204,7 @@ InferStatus inferQlinearMatmul(InferContext &ctx) {
       return ctx.fail("operand " + std::to_string(i) + ": expected a scale of f32, f16 or bf16, found " +
                       ctx.in[i].str());
   }
-  if (!checkPacked(ctx, {"", "panel16k4"}))
+  if (!checkQuads(ctx, 3))
     return InferStatus::Error;
   for (size_t i : {6, 7})
     if (ctx.in[i].hasRank && !ctx.in[i].elements().isUnknown() && !mergeDims(ctx.in[i].elements(), Dim(1)))

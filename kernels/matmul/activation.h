@@ -1,0 +1,26 @@
+// The activations that contractions apply to their results before they store them.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace dspark {
+
+/// Values of the `activation` attribute, in the order of kActivationNames.
+enum class Activation : uint8_t {
+  None,
+  Relu,
+  Clip,        // alpha, beta: bounds
+  HardSwish,   // x * clip(alpha * x + beta, 0, 1)
+  HardSigmoid, // clip(alpha * x + beta, 0, 1)
+  LeakyRelu,   // alpha: slope below zero
+  Sigmoid,
+  Silu,
+  Tanh,
+  Gelu,
+  GeluTanh,
+};
+inline constexpr std::string_view kActivationNames[] = {
+    "",        "relu", "clip", "hard_swish", "hard_sigmoid", "leaky_relu",
+    "sigmoid", "silu", "tanh", "gelu",       "gelu_tanh"};
+
+} // namespace dspark

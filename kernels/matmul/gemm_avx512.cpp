@@ -1,0 +1,6 @@
+#include "kernels/matmul/gemm_loops.h"
+#include "kernels/matmul/pack_loops.h"
+
+namespace dspark {
+const GemmOps gemmOpsAvx512 = {gemmTile, packPanel, widenAny, kRowBlock};
+} // namespace dspark

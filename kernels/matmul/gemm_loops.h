@@ -1,0 +1,299 @@
+// The loops of gemm.h, included once per ISA level.
+//
+//   for each block of K (256 terms: a panel's part stays in L1, 16 KiB)
+//     for each group of P panels
+//       for each block of R rows: R x 16P sums in registers, R broadcasts and P panel rows per term
+//
+// AVX2 has 16 registers: R = 6, P = 1 keeps 12 sums, 2 panel vectors and a broadcast. AVX-512 has 32: R = 12,
+// P = 2 keeps
+// 24. With few rows there is nothing to reuse, so P grows until enough independent sums (8) cover the latency
+// of the multiply-add, and K is not cut.
+#pragma once
+#include "kernels/common/vector_math.h"
+#include "kernels/matmul/gemm.h"
+
+namespace dspark {
+namespace {
+
+using namespace simd;
+
+constexpr int kVectors = int(kPanel) / kLanes; // per panel row
+#if defined(__AVX512F__)
+constexpr int kRowBlock = 12;
+constexpr int panelsFor(int rows) { return rows == 1 ? 8 : rows <= 3 ? 4 : 2; }
+#elif defined(__AVX2__)
+constexpr int kRowBlock = 6;
+constexpr int panelsFor(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+#else
+constexpr int kRowBlock = 2;
+constexpr int panelsFor(int) { return 1; }
+#endif
+
+#define DSPARK_UNROLL _Pragma("clang loop unroll(full)")
+
+// Rows of one register tile and where it stands in the tile.
+struct Corner {
+  int64_t row, column;
+  int64_t firstTap, taps, firstTerm, terms; // of this block of K
+  bool isFirst, isLast;                     // block of K
+};
+
+DSPARK_SIMD vf clamp(vf v, vf low, vf high) {
+  v = select(low > v, low, v);
+  return select(high < v, high, v);
+}
+
+// Functions that would take too much code in every register tile.
+__attribute__((noinline)) void activateSlowly(float *values, int count, Activation activation) {
+  for (int i = 0; i < count; i += kLanes) {
+    vf v = load(values + i);
+    switch (activation) {
+    case Activation::Sigmoid:
+      v = sigmoid(v);
+      break;
+    case Activation::Silu:
+      v = v * sigmoid(v);
+      break;
+    case Activation::Tanh:
+      v = simd::tanh(v);
+      break;
+    case Activation::Gelu:
+      v = gelu(v);
+      break;
+    case Activation::GeluTanh:
+      v = geluTanh(v);
+      break;
+    default:
+      break;
+    }
+    store(values + i, v);
+  }
+}
+
+template <int R, int V> DSPARK_SIMD void activate(vf (&sum)[R][V], const GemmTile &tile) {
+  auto each = [&](auto f) {
+    DSPARK_UNROLL for (int r = 0; r < R; ++r) DSPARK_UNROLL for (int v = 0; v < V; ++v) sum[r][v] =
+        f(sum[r][v]);
+  };
+  vf alpha = splat(tile.alpha), beta = splat(tile.beta), zero = splat(0), one = splat(1);
+  switch (tile.activation) {
+  case Activation::None:
+    return;
+  case Activation::Relu:
+    return each([&](vf x) { return select(zero > x, zero, x); });
+  case Activation::Clip:
+    return each([&](vf x) { return clamp(x, alpha, beta); });
+  case Activation::HardSwish:
+    return each([&](vf x) { return x * clamp(fma(alpha, x, beta), zero, one); });
+  case Activation::HardSigmoid:
+    return each([&](vf x) { return clamp(fma(alpha, x, beta), zero, one); });
+  case Activation::LeakyRelu:
+    return each([&](vf x) { return select(x < zero, x * alpha, x); });
+  default:
+    float values[R * V * kLanes];
+    DSPARK_UNROLL for (int i = 0; i < R * V; ++i) store(values + i * kLanes, sum[i / V][i % V]);
+    activateSlowly(values, R * V * kLanes, tile.activation);
+    DSPARK_UNROLL for (int i = 0; i < R * V; ++i) sum[i / V][i % V] = load(values + i * kLanes);
+  }
+}
+
+// The first n lanes of unaligned memory, 0 <= n <= kLanes.
+#if defined(__AVX512F__)
+DSPARK_SIMD __mmask16 laneMask(int64_t n) { return __mmask16((1u << n) - 1); }
+DSPARK_SIMD vf loadLanes(const float *p, int64_t n) { return vf(_mm512_maskz_loadu_ps(laneMask(n), p)); }
+DSPARK_SIMD void storeLanes(float *p, vf v, int64_t n) { _mm512_mask_storeu_ps(p, laneMask(n), __m512(v)); }
+#elif defined(__AVX2__)
+DSPARK_SIMD __m256i laneMask(int64_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+DSPARK_SIMD vf loadLanes(const float *p, int64_t n) { return vf(_mm256_maskload_ps(p, laneMask(n))); }
+DSPARK_SIMD void storeLanes(float *p, vf v, int64_t n) { _mm256_maskstore_ps(p, laneMask(n), __m256(v)); }
+#else
+DSPARK_SIMD vf loadLanes(const float *p, int64_t n) { return loadPart(p, n); }
+DSPARK_SIMD void storeLanes(float *p, vf v, int64_t n) { storePart(p, v, n); }
+#endif
+
+// Lanes of vector v that lie within the columns left.
+DSPARK_SIMD int64_t lanesOf(int64_t left, int v) {
+  int64_t lanes = left - int64_t(v) * kLanes;
+  return lanes < 0 ? 0 : lanes > kLanes ? kLanes : lanes;
+}
+
+// isFull: all lanes are columns of the result.
+template <bool isFull, int R, int V>
+DSPARK_SIMD void finish(vf (&sum)[R][V], const GemmTile &tile, const Corner &at) {
+  int64_t left = tile.columns - at.column;
+  auto read = [&](const float *p, int v) {
+    return isFull ? load(p + v * kLanes) : loadLanes(p + v * kLanes, lanesOf(left, v));
+  };
+  if (at.isLast) {
+    if (tile.scale)
+      DSPARK_UNROLL for (int v = 0; v < V; ++v) {
+        vf scale = read(tile.scale + at.column, v);
+        DSPARK_UNROLL for (int r = 0; r < R; ++r) sum[r][v] = sum[r][v] * scale;
+      }
+    if (tile.bias)
+      DSPARK_UNROLL for (int v = 0; v < V; ++v) {
+        vf bias = read(tile.bias + at.column, v);
+        DSPARK_UNROLL for (int r = 0; r < R; ++r) sum[r][v] = sum[r][v] + bias;
+      }
+    if (tile.residual)
+      DSPARK_UNROLL for (int r = 0; r < R; ++r) {
+        const float *residual = tile.residual + (tile.c[at.row + r] - tile.c[0]) + at.column;
+        DSPARK_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = sum[r][v] + read(residual, v);
+      }
+    activate(sum, tile);
+  }
+  DSPARK_UNROLL for (int r = 0; r < R; ++r) {
+    float *c = tile.c[at.row + r] + at.column;
+    DSPARK_UNROLL for (int v = 0; v < V; ++v) {
+      if constexpr (isFull)
+        store(c + v * kLanes, sum[r][v]);
+      else
+        storeLanes(c + v * kLanes, sum[r][v], lanesOf(left, v));
+    }
+  }
+}
+
+// R rows by V vectors of columns; V < P * kVectors where the last vectors hold only padding.
+template <int R, int P, int V>
+__attribute__((noinline)) void registerTile(const GemmTile &tile, const Corner &at) {
+  vf sum[R][V];
+  int64_t left = tile.columns - at.column;
+  bool isFull = left >= int64_t(V) * kLanes;
+  if (at.isFirst) {
+    DSPARK_UNROLL for (int r = 0; r < R; ++r) DSPARK_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = splat(0);
+  } else {
+    DSPARK_UNROLL for (int r = 0; r < R; ++r) {
+      const float *c = tile.c[at.row + r] + at.column;
+      DSPARK_UNROLL for (int v = 0; v < V; ++v) {
+        sum[r][v] = isFull ? load(c + v * kLanes) : loadLanes(c + v * kLanes, lanesOf(left, v));
+      }
+    }
+  }
+  const float *panel = tile.b + at.column / kPanel * tile.panelStride;
+  for (int64_t t = at.firstTap; t < at.firstTap + at.taps; ++t) {
+    const float *a[R];
+    DSPARK_UNROLL for (int r = 0; r < R; ++r) a[r] = tile.a[t * tile.aStride + at.row + r] + at.firstTerm;
+    const float *b =
+        panel + (tile.tapOffset ? tile.tapOffset[t] : t * tile.depth * kPanel) + at.firstTerm * kPanel;
+    for (int64_t k = 0; k < at.terms; ++k, b += kPanel) {
+      vf row[V];
+      DSPARK_UNROLL for (int v = 0; v < V; ++v) {
+        row[v] = load(b + (v / kVectors) * tile.panelStride + (v % kVectors) * kLanes);
+      }
+      DSPARK_UNROLL for (int r = 0; r < R; ++r) {
+        vf x = splat(a[r][k]);
+        DSPARK_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = fma(x, row[v], sum[r][v]);
+      }
+    }
+  }
+  if (isFull)
+    finish<true>(sum, tile, at);
+  else
+    finish<false>(sum, tile, at);
+}
+
+// P is the largest group of panels, a power of two; `panels` one that is no larger.
+template <int R, int P = panelsFor(R)> void rowTile(const GemmTile &tile, const Corner &at, int panels) {
+  if constexpr (P > 1) {
+    if (panels < P)
+      return rowTile<R, P / 2>(tile, at, panels);
+  } else if constexpr (kVectors > 1) {
+    if (tile.columns - at.column <= kPanel / 2)
+      return registerTile<R, 1, kVectors / 2>(tile, at);
+  }
+  registerTile<R, P, P * kVectors>(tile, at);
+}
+
+using RowTile = void (*)(const GemmTile &, const Corner &, int panels);
+template <int... R> struct RowTiles {
+  static constexpr RowTile table[] = {rowTile<R + 1, panelsFor(R + 1)>...};
+  static constexpr int panels[] = {panelsFor(R + 1)...};
+};
+#if defined(__AVX512F__)
+using Tiles = RowTiles<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11>;
+#elif defined(__AVX2__)
+using Tiles = RowTiles<0, 1, 2, 3, 4, 5>;
+#else
+using Tiles = RowTiles<0, 1>;
+#endif
+
+// All panels and rows of one block of K. Rows are cut into blocks of nearly equal size, so that no block is
+// left with one row.
+void blockOfTerms(const GemmTile &tile, Corner at) {
+  int64_t blocks = (tile.rows + kRowBlock - 1) / kRowBlock;
+  int largest = int((tile.rows + blocks - 1) / blocks);
+  int64_t panels = (tile.columns + kPanel - 1) / kPanel;
+  int group = Tiles::panels[largest - 1];
+  for (int64_t p = 0; p < panels; p += group) {
+    while (group > panels - p)
+      group /= 2;
+    at.column = p * kPanel;
+    int64_t rest = tile.rows;
+    at.row = 0;
+    for (int64_t block = blocks; block > 0; --block) {
+      int64_t rows = (rest + block - 1) / block;
+      Tiles::table[rows - 1](tile, at, group);
+      at.row += rows;
+      rest -= rows;
+    }
+  }
+}
+
+// One block of a long sum over taps: as many taps as have about kBlockTerms terms.
+void blocksOfTaps(const GemmTile &tile, Corner at) {
+  int64_t perBlock = tile.depth < kBlockTerms ? kBlockTerms / tile.depth : 1;
+  int64_t blocks = (tile.taps + perBlock - 1) / perBlock, begin = 0;
+  for (int64_t left = blocks; left > 0; --left) {
+    at.firstTap = begin;
+    at.taps = (tile.taps - begin + left - 1) / left;
+    at.isFirst = left == blocks;
+    at.isLast = left == 1;
+    blockOfTerms(tile, at);
+    begin += at.taps;
+  }
+}
+
+// The same for one long tap. Rows whose distance is a multiple of 4 KiB would all compete for one set of the
+// L1 cache, so each block of A is first gathered into scratch where several panels will read it.
+void blocksOfDepth(const GemmTile &tile, Corner at) {
+  int64_t blocks = (tile.depth + kBlockTerms - 1) / kBlockTerms, begin = 0;
+  bool gathers = tile.copy && tile.columns > 4 * kPanel;
+  const float *rows[kMaxTileRows];
+  GemmTile gathered = tile;
+  gathered.a = rows;
+  for (int64_t r = 0; gathers && r < tile.rows; ++r)
+    rows[r] = tile.copy + r * kCopyStride;
+  for (int64_t left = blocks; left > 0; --left) {
+    int64_t terms = (tile.depth - begin + left - 1) / left;
+    at.terms = terms;
+    at.isFirst = left == blocks;
+    at.isLast = left == 1;
+    at.firstTerm = begin;
+    if (gathers) {
+      for (int64_t r = 0; r < tile.rows; ++r)
+        __builtin_memcpy(tile.copy + r * kCopyStride, tile.a[r] + begin, size_t(terms) * sizeof(float));
+      // The panels still begin at the block's first term.
+      gathered.b = tile.b + begin * kPanel;
+      at.firstTerm = 0;
+    }
+    blockOfTerms(gathers ? gathered : tile, at);
+    begin += terms;
+  }
+}
+
+void gemmTile(const GemmTile &tile) {
+  if (tile.rows <= 0 || tile.columns <= 0)
+    return;
+  // Without reuse of the panel, or when the sum is short, one block will do.
+  Corner whole{0, 0, 0, tile.taps, 0, tile.depth, true, true};
+  if (tile.rows <= kRowBlock || tile.taps * tile.depth <= kBlockTerms + kBlockTerms / 2)
+    return blockOfTerms(tile, whole);
+  if (tile.taps > 1)
+    return blocksOfTaps(tile, whole);
+  blocksOfDepth(tile, whole);
+}
+
+} // namespace
+} // namespace dspark

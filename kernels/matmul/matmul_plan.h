@@ -1,0 +1,36 @@
+// How a matmul call is laid out and cut: sizes, batch strides and tiles. Worked out once per shape, kept in
+// KernelWork::state.
+#pragma once
+#include "kernels/common/kernel.h"
+#include "kernels/matmul/epilogue.h"
+
+namespace dspark {
+
+struct MatmulPlan {
+  int64_t m, n, k;
+  int64_t aRow, aTerm;    // strides in elements, within one matrix
+  int64_t bTerm, bColumn; // of row-major B; unused when packed
+  bool isPacked;
+  int batchRank;                              // dims left after folding
+  int64_t batchDims[kMaxRank];                // outermost first
+  int64_t aBatch[kMaxRank], bBatch[kMaxRank]; // strides in elements, 0 where broadcast
+  int64_t batches;
+  int64_t rowTiles, columnTiles; // per batch; columns are cut by panels of 16
+  Epilogue epilogue;
+
+  /// Sizes and strides of a @ b; `packedColumns` is what a packed B's columns are rounded up to.
+  void read(const TensorView &a, const TensorView &b, const TensorView &y, bool transA, bool transB,
+            bool packed);
+  /// Cuts the work into tiles of at most `maxRows` rows.
+  uint32_t cut(int64_t maxRows);
+  /// Offsets of batch i in A and B.
+  void offsets(int64_t batch, int64_t &aOffset, int64_t &bOffset) const;
+};
+
+/// One tile's share.
+struct MatmulRange {
+  int64_t batch, row, rows, column, columns;
+};
+MatmulRange matmulTile(const MatmulPlan &plan, uint32_t tile);
+
+} // namespace dspark

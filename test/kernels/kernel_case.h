@@ -1,0 +1,147 @@
+// Runs one catalogue row the way the executor does, with tensors owned by the test. Results come from the
+// operator's own shape function; scratch is poisoned; tiles are dealt out in parts and in reverse, so that a
+// kernel that relies on their order or on a fresh scratch fails.
+#pragma once
+#include "kernels/common/catalogue.h"
+#include "kernels/common/kernel.h"
+#include <cstring>
+#include <deque>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace dspark::test {
+
+/// A dense tensor with its storage; f32 values may be given or drawn.
+struct Tensor {
+  DType type = DType::Undefined;
+  std::vector<int64_t> dims;
+  std::vector<std::byte> bytes;
+  /// Logical dims may differ from the bytes held (packed weights).
+  template <typename T> T *as() { return reinterpret_cast<T *>(bytes.data()); }
+  template <typename T> const T *as() const { return reinterpret_cast<const T *>(bytes.data()); }
+  int64_t elements() const {
+    int64_t n = 1;
+    for (int64_t d : dims)
+      n *= d;
+    return n;
+  }
+  TensorView view() { return {bytes.data(), dims.data(), int32_t(dims.size()), type}; }
+};
+
+inline Tensor zeros(DType type, std::vector<int64_t> dims) {
+  Tensor t{type, std::move(dims), {}};
+  t.bytes.resize(size_t(dtypeBytes(type, t.elements())));
+  return t;
+}
+template <typename T> Tensor filled(DType type, std::vector<int64_t> dims, auto &&next) {
+  Tensor t = zeros(type, std::move(dims));
+  for (int64_t i = 0; i < t.elements(); ++i)
+    t.as<T>()[i] = T(next());
+  return t;
+}
+/// Uniform in [-1, 1).
+inline Tensor uniform(std::vector<int64_t> dims, std::mt19937 &rng) {
+  std::uniform_real_distribution<float> draw(-1, 1);
+  return filled<float>(DType::F32, std::move(dims), [&] { return draw(rng); });
+}
+
+class AttrList {
+public:
+  AttrList &set(const char *name, std::vector<int64_t> values) {
+    ints.push_back(std::move(values));
+    list.push_back({name, ints.back(), {}, {}});
+    return *this;
+  }
+  AttrList &set(const char *name, int64_t value) { return set(name, std::vector<int64_t>{value}); }
+  AttrList &set(const char *name, const char *text) {
+    list.push_back({name, {}, {}, text});
+    return *this;
+  }
+  AttrList &setFloat(const char *name, double value) {
+    floats.push_back(value);
+    list.push_back({name, {}, std::span(&floats.back(), 1), {}});
+    return *this;
+  }
+  Attrs view() const { return Attrs(list); }
+
+private:
+  std::deque<std::vector<int64_t>> ints;
+  std::deque<double> floats;
+  std::vector<Attr> list;
+};
+
+/// Result types and dims by the shape function; an empty list and a test failure where it refuses.
+inline std::vector<Tensor> inferResults(const char *op, std::vector<Tensor> &in, const AttrList &attrs,
+                                        size_t count) {
+  std::vector<TensorInfo> infos(in.size());
+  for (size_t i = 0; i < in.size(); ++i)
+    if (in[i].type != DType::Undefined)
+      infos[i] = TensorInfo::make(in[i].type, {in[i].dims.begin(), in[i].dims.end()});
+  InferContext ctx;
+  ctx.in = infos;
+  ctx.attrs = attrs.view();
+  ctx.out.resize(count);
+  InferStatus status = findOp(op)->infer(ctx);
+  EXPECT_EQ(int(status), int(InferStatus::Ok)) << op << ": " << ctx.error;
+  std::vector<Tensor> out;
+  if (status != InferStatus::Ok)
+    return out;
+  for (const TensorInfo &info : ctx.out) {
+    std::vector<int64_t> dims;
+    for (const Dim &dim : info.dims)
+      dims.push_back(dim.value());
+    out.push_back(zeros(info.type, dims));
+    std::memset(out.back().bytes.data(), 0xcd, out.back().bytes.size());
+  }
+  return out;
+}
+
+/// The results of `row` on these operands, tiles dealt to `threads` threads' scratch in turn.
+inline std::vector<Tensor> runRow(const Kernel &row, std::vector<Tensor> &in, const AttrList &attrs,
+                                  size_t results = 1, int threads = 2) {
+  std::vector<Tensor> out = inferResults(row.op, in, attrs, results);
+  if (out.empty())
+    return out;
+  std::vector<TensorView> inViews, outViews;
+  for (Tensor &t : in)
+    inViews.push_back(t.view());
+  for (Tensor &t : out)
+    outViews.push_back(t.view());
+  KernelCall call;
+  call.in = inViews;
+  call.out = outViews;
+  call.attrs = attrs.view();
+  EXPECT_TRUE(!row.accepts || row.accepts(call)) << row.name;
+  auto work = std::make_unique<KernelWork>();
+  row.prepare(call, *work);
+  auto poisoned = [](size_t bytes) {
+    std::vector<std::byte> block(bytes + 128, std::byte(0xff));
+    return block;
+  };
+  auto aligned = [](std::vector<std::byte> &block) {
+    return reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(block.data()) + 63) & ~uintptr_t(63));
+  };
+  std::vector<std::byte> shared = poisoned(work->scratchShared);
+  std::vector<std::vector<std::byte>> scratch;
+  for (int t = 0; t < threads; ++t)
+    scratch.push_back(poisoned(work->scratchPerThread));
+  for (int phase = 0; phase < work->phases; ++phase)
+    for (uint32_t end = work->tiles[phase]; end > 0;) {
+      uint32_t begin = end > 2 && threads > 1 ? end - 2 : threads > 1 ? end - 1 : 0;
+      int thread = int(end) % threads;
+      row.run(call, *work, {begin, end, phase, thread, aligned(scratch[size_t(thread)]), aligned(shared)});
+      end = begin;
+    }
+  return out;
+}
+
+/// Rows of an operator that this machine can run, by the name's beginning.
+inline std::vector<const Kernel *> rowsOf(std::string_view op) {
+  std::vector<const Kernel *> rows;
+  for (const Kernel &row : allKernels())
+    if (row.op == op && row.isa <= machineIsa())
+      rows.push_back(&row);
+  return rows;
+}
+
+} // namespace dspark::test

@@ -1,0 +1,87 @@
+// Integer products are exact: every row and ISA level must give the very sums.
+#include "runtime/format/PackedLayout.h"
+#include "test/kernels/kernel_case.h"
+
+namespace dspark {
+namespace {
+
+using namespace test;
+
+int64_t byteAt(const Tensor &t, int64_t i) {
+  return t.type == DType::I8 ? t.as<int8_t>()[i] : t.as<uint8_t>()[i];
+}
+
+// Bytes with many extreme values, where saturating arithmetic would show.
+Tensor extremeBytes(DType type, std::vector<int64_t> dims, std::mt19937 &rng) {
+  return filled<uint8_t>(type, std::move(dims), [&] {
+    uint32_t draw = rng();
+    const uint8_t extremes[] = {0, 255, 127, 128};
+    return draw % 2 ? extremes[draw >> 8 & 3] : uint8_t(draw >> 16);
+  });
+}
+
+Tensor packQuads(const Tensor &b) {
+  Tensor packed = b;
+  MatrixWeight weight{1, b.dims[0], b.dims[1], false, 1};
+  packed.bytes.assign(*packedBytes("panel16k4", weight), std::byte(0xff));
+  EXPECT_TRUE(packWeight("panel16k4", weight, b.bytes, packed.bytes).isOk());
+  return packed;
+}
+
+TEST(MatmulInteger, IsExact) {
+  std::mt19937 rng(1);
+  for (const Kernel *row : rowsOf("matmul_integer"))
+    for (auto [m, n, k] :
+         {std::array<int64_t, 3>{1, 1, 1}, {1, 40, 33}, {7, 17, 64}, {100, 33, 257}, {2, 16, 3}})
+      for (int form = 0; form < 16; ++form) {
+        DType aType = form & 1 ? DType::I8 : DType::U8, bType = form & 2 ? DType::I8 : DType::U8;
+        bool perLine = (form & 4) != 0, packed = (form & 8) != 0;
+        Tensor b = extremeBytes(bType, {k, n}, rng);
+        std::vector<Tensor> in = {
+            extremeBytes(aType, {m, k}, rng), packed ? packQuads(b) : b,
+            extremeBytes(aType, perLine ? std::vector{m} : std::vector<int64_t>{}, rng),
+            extremeBytes(bType, perLine ? std::vector{n} : std::vector<int64_t>{}, rng)};
+        AttrList attrs;
+        attrs.set("packed", packed ? "panel16k4" : "");
+        Tensor y = runRow(*row, in, attrs)[0];
+        for (int64_t i = 0; i < m * n; ++i) {
+          int64_t want = 0, r = i / n, c = i % n;
+          for (int64_t t = 0; t < k; ++t)
+            want += (byteAt(in[0], r * k + t) - byteAt(in[2], perLine ? r : 0)) *
+                    (byteAt(b, t * n + c) - byteAt(in[3], perLine ? c : 0));
+          ASSERT_EQ(y.as<int32_t>()[i], want) << row->name << " form " << form << " element " << i;
+        }
+      }
+}
+
+TEST(QlinearMatmul, RoundsToNearestAndSaturates) {
+  std::mt19937 rng(2);
+  int64_t batch = 2, m = 9, n = 20, k = 31;
+  for (const Kernel *row : rowsOf("qlinear_matmul"))
+    for (DType yType : {DType::I8, DType::U8}) {
+      auto scalar = [](float v) { return filled<float>(DType::F32, {}, [&] { return v; }); };
+      std::vector<Tensor> in = {extremeBytes(DType::U8, {batch, m, k}, rng),
+                                scalar(0.02f),
+                                extremeBytes(DType::U8, {}, rng),
+                                extremeBytes(DType::I8, {batch, k, n}, rng),
+                                scalar(0.03f),
+                                extremeBytes(DType::I8, {}, rng),
+                                scalar(1.5f),
+                                filled<int8_t>(yType, {}, [] { return 3; })};
+      Tensor y = runRow(*row, in, {})[0];
+      for (int64_t i = 0; i < batch * m * n; ++i) {
+        int64_t sum = 0, bt = i / (m * n), r = i / n % m, c = i % n;
+        for (int64_t t = 0; t < k; ++t)
+          sum += (byteAt(in[0], (bt * m + r) * k + t) - byteAt(in[2], 0)) *
+                 (byteAt(in[3], (bt * k + t) * n + c) - byteAt(in[5], 0));
+        double exact = double(sum) * 0.02 * 0.03 / 1.5 + 3;
+        double low = yType == DType::I8 ? -128 : 0, high = yType == DType::I8 ? 127 : 255;
+        // Within half a step, plus what f32 scales may move a tie.
+        ASSERT_NEAR(double(byteAt(y, i)), std::clamp(exact, low, high), 0.5 + 1e-4)
+            << row->name << " element " << i;
+      }
+    }
+}
+
+} // namespace
+} // namespace dspark
