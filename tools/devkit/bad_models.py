@@ -59,12 +59,17 @@ def recursiveFunction(folder):
     return save(folder, model([helper.make_node("Again", ["x"], ["y"], name="outer", domain="own")], functions=[body], domains=["own"]))
 
 
-def field(number, payload):
-    """One length-delimited protobuf field. Written by hand, as Python's protobuf refuses to nest this deep."""
-    size, length = b"", len(payload)
+def lengthPrefix(number, length):
+    """Tag and length of a length-delimited protobuf field (numbers below 16) whose payload follows."""
+    encoded = b""
     while length > 127:
-        size, length = size + bytes([length & 127 | 128]), length >> 7
-    return bytes([number << 3 & 127 | 2 | (128 if number > 15 else 0)]) + (bytes([number >> 4]) if number > 15 else b"") + size + bytes([length]) + payload
+        encoded, length = encoded + bytes([length & 127 | 128]), length >> 7
+    return bytes([number << 3 | 2]) + encoded + bytes([length])
+
+
+def field(number, payload):
+    """Such a field. Written by hand, as Python's protobuf refuses to nest as deep and to grow as large as tests want."""
+    return lengthPrefix(number, len(payload)) + payload
 
 
 def branchNode(name, branches):
