@@ -28,6 +28,5 @@ function(dspark_mlir_library name)
 endfunction()
 function(dspark_mlir_executable name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE dspark_mlir_flags)
-  target_precompile_headers(${name} REUSE_FROM dspark_pch)
+  target_link_libraries(${name} PRIVATE dspark_mlir_flags) # no precompiled header: executables are -fPIE, it is -fPIC
 endfunction()

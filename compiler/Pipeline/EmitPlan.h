@@ -6,8 +6,8 @@
 
 namespace dspark {
 
-/// Adds constants to `writer` (each weight once, streamed from the store) and returns the plan. Errors name the weight
-/// or operation.
+/// Adds constants to `writer` (each weight once, streamed from the store) and returns the plan. Errors name
+/// the weight or operation.
 StatusOr<fb::PlanT> emitPlan(mlir::func::FuncOp func, const WeightStore &weights, PlanWriter &writer);
 
 } // namespace dspark

@@ -1,0 +1,194 @@
+#include "compiler/Pipeline/Compile.h"
+#include "compiler/Pipeline/Codegen.h"
+#include "compiler/Pipeline/EmitPlan.h"
+#include "compiler/Support/LocationNames.h"
+#include "dialects/DSpark/DSpark.h"
+#include "dialects/Plan/Plan.h"
+#include "frontends/onnx/Import.h"
+#include "mlir/IR/Verifier.h"
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+using namespace mlir;
+
+namespace dspark {
+namespace {
+
+constexpr int kUsage = 1, kUnsupported = 2, kOutOfMemory = 4;
+
+int exitCodeOf(const Status &status) {
+  switch (status.code()) {
+  case Code::Ok:
+    return 0;
+  case Code::Unsupported:
+    return kUnsupported;
+  case Code::OutOfMemory:
+    return kOutOfMemory;
+  default:
+    return kUsage;
+  }
+}
+
+class Compiler {
+public:
+  explicit Compiler(const CompileOptions &options)
+      : options(options), context(MLIRContext::Threading::DISABLED),
+        handler(&context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+            note(diagnostic);
+        }) {
+    context.loadDialect<ir::DSparkDialect, plan::PlanDialect, func::FuncDialect>();
+  }
+
+  CompileReport run() {
+    for (int i = 0; i < kPhaseCount && report.exitCode == 0; ++i) {
+      auto phase = Phase(i);
+      if (options.onPhase)
+        options.onPhase(phase);
+      auto begin = std::chrono::steady_clock::now();
+      runPhase(phase);
+      std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+      report.times.push_back({phase, seconds.count()});
+      if (report.exitCode == 0 && phase != Phase::Emit)
+        dump(phase);
+      if (options.stopAfter == phase)
+        break;
+    }
+    if (report.exitCode == 0 && options.stopAfter && *options.stopAfter != Phase::Emit)
+      writeText(options.output);
+    return std::move(report);
+  }
+
+private:
+  void fail(int exitCode, std::string message) {
+    report.exitCode = exitCode;
+    report.message += (report.message.empty() ? "" : "\n") + std::move(message);
+  }
+
+  // "node: message" for a diagnostic of a pass or verifier.
+  void note(Diagnostic &diagnostic) {
+    std::string node = locationNames(diagnostic.getLocation());
+    diagnostics += (diagnostics.empty() ? "" : "\n") + options.model + ": " +
+                   (node.empty() ? "" : "node '" + node + "': ") + diagnostic.str();
+  }
+
+  void runPhase(Phase phase) {
+    switch (phase) {
+    case Phase::Import:
+      return import();
+    case Phase::Codegen:
+      return codegen();
+    case Phase::Emit:
+      return emit();
+    default:
+      break;
+    }
+    PassManager passes(&context);
+    addPhasePasses(phase, passes, weights);
+    if (failed(passes.run(*module)))
+      fail(kUnsupported, diagnostics.empty()
+                             ? options.model + ": phase " + std::string(phaseName(phase)) + " failed"
+                             : diagnostics);
+  }
+
+  void import() {
+    onnx::ImportOptions importOptions;
+    importOptions.dims = options.dims;
+    onnx::ImportResult result = onnx::importOnnx(options.model, context, importOptions);
+    if (!result.isOk())
+      return fail(result.isInvalid() ? kUsage : kUnsupported, result.report(options.model));
+    module = std::move(result.module);
+    *weights = std::move(result.weights);
+    if (failed(verify(*module)))
+      fail(kUnsupported, diagnostics);
+  }
+
+  func::FuncOp mainFunction() { return module->lookupSymbol<func::FuncOp>("main"); }
+
+  void codegen() {
+    if (!options.codegen)
+      return;
+    StatusOr<GeneratedCode> generated = generateCode(mainFunction(), options.isa, options.threads);
+    if (!generated.isOk())
+      return fail(exitCodeOf(generated.status()), options.model + ": " + generated.status().message());
+    code = std::move(*generated);
+    report.generated = code.kernels;
+  }
+
+  void emit() {
+    Status status = writePlan();
+    if (!status.isOk())
+      fail(exitCodeOf(status), status.message());
+  }
+
+  Status writePlan() {
+    StatusOr<std::unique_ptr<PlanWriter>> writer = PlanWriter::create(options.output);
+    if (!writer.isOk())
+      return writer.status();
+    StatusOr<fb::PlanT> plan = emitPlan(mainFunction(), *weights, **writer);
+    if (!plan.isOk())
+      return plan.status();
+    for (auto &[isa, elf] : code.objects)
+      (*writer)->addCode(uint32_t(isa), std::move(elf));
+    (*writer)->setMeta(meta());
+    report.steps = int(plan->body->steps.size());
+    for (auto &step : plan->body->steps)
+      report.fused += step->op == "fused";
+    DSPARK_RETURN_IF_ERROR((*writer)->finish(*plan));
+    std::error_code error;
+    report.planBytes = std::filesystem::file_size(options.output, error);
+    return Status();
+  }
+
+  std::string meta() const {
+    nlohmann::json json;
+    json["producer"] = "dspark-compile 0.1.0";
+    json["model"] = std::filesystem::path(options.model).filename().string();
+    json["dims"] = options.dims;
+    json["codegen"] = options.codegen;
+    for (auto &[isa, elf] : code.objects)
+      json["isa"].push_back(std::string(isaName(isa)));
+    return json.dump(2);
+  }
+
+  void dump(Phase phase) {
+    if (options.dumpDir.empty())
+      return;
+    std::error_code error;
+    std::filesystem::create_directories(options.dumpDir, error);
+    std::string number = std::to_string(int(phase));
+    writeText(options.dumpDir + "/" + std::string(2 - std::min<size_t>(2, number.size()), '0') + number +
+              "-" + std::string(phaseName(phase)) + ".mlir");
+  }
+
+  void writeText(const std::string &path) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream, OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/true));
+    if (path.empty() || path == "-") {
+      llvm::outs() << text << "\n";
+      return;
+    }
+    std::ofstream file(path);
+    file << text << "\n";
+    if (!file.flush())
+      fail(kUsage, path + ": cannot be written");
+  }
+
+  const CompileOptions &options;
+  CompileReport report;
+  MLIRContext context;
+  std::string diagnostics;
+  ScopedDiagnosticHandler handler;
+  OwningOpRef<ModuleOp> module;
+  std::shared_ptr<WeightStore> weights = std::make_shared<WeightStore>();
+  GeneratedCode code;
+};
+
+} // namespace
+
+CompileReport compileModel(const CompileOptions &options) { return Compiler(options).run(); }
+
+} // namespace dspark

@@ -1,0 +1,39 @@
+// A whole compile: model file in, plan file out.
+#pragma once
+#include "compiler/Pipeline/Pipeline.h"
+#include "kernels/common/isa.h"
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dspark {
+
+struct CompileOptions {
+  std::string model;
+  std::string output;                  // the plan; with stopAfter the IR's text, "-" for standard output
+  std::map<std::string, int64_t> dims; // symbols to fix
+  int threads = 0;                     // compile threads; 0 is one per core
+  std::optional<Isa> isa;              // highest level to generate code for; none is all levels
+  std::optional<Phase> stopAfter;
+  std::string dumpDir; // writes NN-phase.mlir after each phase; "" does not
+  bool codegen = true;
+  std::function<void(Phase)> onPhase; // called as each phase starts
+};
+
+struct PhaseTime {
+  Phase phase;
+  double seconds;
+};
+
+struct CompileReport {
+  int exitCode = 0;    // as documented in docs/dspark-compile.md
+  std::string message; // what went wrong, one or more lines; or, when all went well, warnings
+  std::vector<PhaseTime> times;
+  int steps = 0, fused = 0, generated = 0;
+  uint64_t planBytes = 0;
+};
+
+CompileReport compileModel(const CompileOptions &options);
+
+} // namespace dspark

@@ -1,0 +1,49 @@
+#include "compiler/Pipeline/Pipeline.h"
+#include "compiler/Conversion/Passes.h"
+#include "compiler/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace dspark {
+namespace {
+
+constexpr std::string_view kNames[kPhaseCount] = {"import", "canonicalize", "fuse",    "layout", "regions",
+                                                  "pack",   "schedule",     "codegen", "emit"};
+
+} // namespace
+
+std::string_view phaseName(Phase phase) { return kNames[int(phase)]; }
+
+std::optional<Phase> phaseFromName(std::string_view name) {
+  for (int i = 0; i < kPhaseCount; ++i)
+    if (kNames[i] == name)
+      return Phase(i);
+  return std::nullopt;
+}
+
+void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightStore> weights) {
+  switch (phase) {
+  case Phase::Import:
+  case Phase::Codegen:
+  case Phase::Emit:
+    return;
+  case Phase::Canonicalize:
+    passes.addNestedPass<func::FuncOp>(createFoldShapesPass());
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+    return;
+  case Phase::Fuse:
+  case Phase::Layout:
+  case Phase::Regions:
+  case Phase::Pack:
+    return;
+  case Phase::Schedule:
+    passes.addNestedPass<func::FuncOp>(createResolveOutputDimsPass());
+    passes.addNestedPass<func::FuncOp>(createConvertDSparkToPlanPass());
+    passes.addNestedPass<func::FuncOp>(createPlanMemoryPass());
+    return;
+  }
+}
+
+} // namespace dspark

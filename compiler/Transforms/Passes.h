@@ -1,0 +1,15 @@
+// Passes within a dialect. Those that derive weights take the store to add recipes to; made without one
+// (dspark-opt), they use a store of their own, which is enough to see the IR.
+#pragma once
+#include "compiler/Support/WeightStore.h"
+#include "dialects/DSpark/DSpark.h"
+#include "dialects/Plan/Plan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include <memory>
+
+namespace dspark {
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace dspark

@@ -1,0 +1,99 @@
+// dspark-compile: model file -> plan file. See docs/dspark-compile.md.
+#include "compiler/Pipeline/Compile.h"
+#include "tools/dspark-compile/Progress.h"
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+
+using namespace dspark;
+
+namespace {
+
+constexpr const char *kFooter = R"(phases, in order:
+  import canonicalize fuse layout regions pack schedule codegen emit
+exit codes:
+  0 fine, 1 usage or file trouble, 2 model not supported, 4 out of memory
+example:
+  dspark-compile model.onnx -o model.dsp --dim batch=1)";
+
+// "NAME=N" pairs; false with a sentence on stderr if one is not.
+bool parseDims(const std::vector<std::string> &texts, std::map<std::string, int64_t> &dims) {
+  for (const std::string &text : texts) {
+    size_t equals = text.rfind('=');
+    char *end = nullptr;
+    long long value = equals == std::string::npos ? -1 : std::strtoll(text.c_str() + equals + 1, &end, 10);
+    if (equals == std::string::npos || equals == 0 || !end || *end != 0 || end == text.c_str() + equals + 1 ||
+        value < 0) {
+      std::cerr << "dspark-compile: --dim expects NAME=N with N >= 0, found '" << text << "'\n";
+      return false;
+    }
+    dims[text.substr(0, equals)] = value;
+  }
+  return true;
+}
+
+void printTiming(const CompileReport &report) {
+  double total = 0;
+  for (const PhaseTime &time : report.times) {
+    std::fprintf(stderr, "%10.1f ms  %s\n", time.seconds * 1e3, std::string(phaseName(time.phase)).c_str());
+    total += time.seconds;
+  }
+  std::fprintf(stderr, "%10.1f ms  total\n", total * 1e3);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("Compiles an ONNX model to a plan that dspark-rt runs.", "dspark-compile");
+  app.footer(kFooter);
+  CompileOptions options;
+  std::vector<std::string> dims;
+  std::string stopAfter, isa;
+  bool timing = false, noCodegen = false, verbose = false;
+  app.add_option("MODEL", options.model, "the ONNX file")->required();
+  app.add_option("-o,--output", options.output, "the plan to write (default: MODEL with .dsp)");
+  app.add_option("--dim", dims, "fix a dim symbol, NAME=N; without it one plan serves every shape");
+  app.add_option("--threads", options.threads, "compile threads (default: one per core)")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--isa", isa,
+                 "highest instruction set to generate code for: baseline, avx2, avx512 (default: all)");
+  app.add_option("--stop-after", stopAfter, "stop after a phase and print the IR (to -o if given)");
+  app.add_option("--dump-phases", options.dumpDir, "write the IR after each phase into this folder");
+  app.add_flag("--timing", timing, "print the time of each phase");
+  app.add_flag("--no-codegen", noCodegen, "no native code in the plan: fused steps are interpreted");
+  app.add_flag("-v,--verbose", verbose, "print each phase as it starts and a summary");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  if (!parseDims(dims, options.dims))
+    return 1;
+  options.codegen = !noCodegen;
+  if (!stopAfter.empty() && !(options.stopAfter = phaseFromName(stopAfter))) {
+    std::cerr << "dspark-compile: no phase is called '" << stopAfter << "'; see --help\n";
+    return 1;
+  }
+  if (!isa.empty() && !isaFromName(isa, options.isa.emplace())) {
+    std::cerr << "dspark-compile: --isa expects baseline, avx2 or avx512, found '" << isa << "'\n";
+    return 1;
+  }
+  bool printsIr = options.stopAfter && *options.stopAfter != Phase::Emit;
+  if (options.output.empty())
+    options.output = printsIr ? "-" : options.model.substr(0, options.model.rfind(".onnx")) + ".dsp";
+
+  Progress progress(verbose);
+  options.onPhase = [&](Phase phase) { progress.start(std::string(phaseName(phase))); };
+  CompileReport report = compileModel(options);
+  progress.finish();
+  if (timing)
+    printTiming(report);
+  if (report.exitCode != 0) {
+    std::cerr << "dspark-compile: " << report.message << "\n";
+    return report.exitCode;
+  }
+  if (verbose && !printsIr)
+    std::cerr << options.output << ": " << report.planBytes << " bytes, " << report.steps << " steps, "
+              << report.fused << " fused, " << report.generated << " generated kernels\n";
+  return 0;
+}
