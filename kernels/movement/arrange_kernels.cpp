@@ -1,4 +1,5 @@
 // Reverse sequence and the triangles of matrices.
+#include "kernels/common/byte_tiles.h"
 #include "kernels/common/operand.h"
 #include "kernels/movement/rows.h"
 #include "kernels/movement/strided_copy.h"
@@ -11,7 +12,7 @@ bool acceptsBytes(const KernelCall &call) { return dtypeBits(call.in[0].type) >=
 
 void prepareRows(const KernelCall &call, KernelWork &work) {
   int64_t bytes = dtypeBytes(call.out[0].type, call.out[0].elements());
-  work.tiles[0] = uint32_t(std::clamp<int64_t>(bytes / kPieceBytes, 1, 4096));
+  work.tiles[0] = tilesForBytes(bytes);
   work.bytes = double(bytes) * 2;
 }
 
@@ -19,9 +20,10 @@ void prepareRows(const KernelCall &call, KernelWork &work) {
 void runReverse(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const TensorView &x = call.in[0];
   bool timeFirst = call.attrs.i("time_axis", 0) == 0;
-  int64_t time = x.dims[timeFirst ? 0 : 1], rows = x.dims[0] * x.dims[1], tiles = work.tiles[0];
+  int64_t time = x.dims[timeFirst ? 0 : 1], rows = x.dims[0] * x.dims[1];
   int64_t bytes = x.elements(2, x.rank) * (dtypeBits(x.type) / 8);
-  for (int64_t row = rows * part.begin / tiles; row < rows * part.end / tiles; ++row) {
+  RowRange range(rows, work.tiles[0], part);
+  for (int64_t row = range.begin; row < range.end; ++row) {
     int64_t first = row / x.dims[1], second = row % x.dims[1];
     int64_t batch = timeFirst ? second : first, step = timeFirst ? first : second;
     int64_t length = std::clamp<int64_t>(call.in[1].as<const int64_t>()[batch], 0, time);
@@ -35,11 +37,12 @@ void runReverse(const KernelCall &call, const KernelWork &work, const KernelPart
 void runTrilu(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const TensorView &x = call.in[0];
   int64_t columns = x.dims[x.rank - 1], height = x.dims[x.rank - 2];
-  int64_t rows = x.elements(0, x.rank - 1), tiles = work.tiles[0], bytes = dtypeBits(x.type) / 8;
+  int64_t rows = x.elements(0, x.rank - 1), bytes = dtypeBits(x.type) / 8;
   bool upper = call.attrs.i("upper", 1) != 0;
   // Beyond the matrix k makes no further difference.
   int64_t k = call.has(1) ? std::clamp(call.in[1].as<const int64_t>()[0], -height - 1, columns + 1) : 0;
-  for (int64_t row = rows * part.begin / tiles; row < rows * part.end / tiles; ++row) {
+  RowRange range(rows, work.tiles[0], part);
+  for (int64_t row = range.begin; row < range.end; ++row) {
     int64_t edge = std::clamp<int64_t>(row % height + k + (upper ? 0 : 1), 0, columns);
     int64_t keepBegin = upper ? edge : 0, keepEnd = upper ? columns : edge;
     char *to = call.out[0].as<char>() + row * columns * bytes;

@@ -1,5 +1,6 @@
 // Concat and split. The joined tensor is a sequence of rows [outer], each made of one run per part; tiles are
 // ranges of its bytes, so that one long row is shared between threads as well as many short ones.
+#include "kernels/common/byte_tiles.h"
 #include "kernels/movement/rows.h"
 #include "kernels/movement/strided_copy.h"
 #include <algorithm>
@@ -9,49 +10,39 @@ namespace {
 
 struct JoinState {
   int64_t outer, inner; // products of the dims before and behind the axis
-  int64_t rowBytes, tileBytes;
   int32_t axis, bits;
+  ByteTiles tiles; // of the joined tensor
 };
 
-JoinState plan(const TensorView &whole, int64_t axis) {
-  JoinState s;
+JoinState &plan(const KernelCall &call, const TensorView &whole, KernelWork &work) {
+  JoinState &s = work.make<JoinState>();
+  int64_t axis = call.attrs.i("axis", 0);
   s.axis = int32_t(axis < 0 ? axis + whole.rank : axis);
   s.bits = dtypeBits(whole.type);
   s.outer = whole.elements(0, s.axis);
   s.inner = whole.elements(s.axis + 1, whole.rank);
-  s.rowBytes = whole.dims[s.axis] * s.inner * (s.bits / 8);
-  // Short rows are not cut.
-  s.tileBytes = s.rowBytes >= kPieceBytes
-                    ? kPieceBytes
-                    : std::max<int64_t>(s.rowBytes, 1) *
-                          std::max<int64_t>(1, kPieceBytes / std::max<int64_t>(s.rowBytes, 1));
-  int64_t total = s.outer * s.rowBytes;
-  s.tileBytes = std::max(s.tileBytes, total / (int64_t(1) << 30));
+  s.tiles = ByteTiles(s.outer, whole.dims[s.axis] * s.inner * (s.bits / 8));
+  work.tiles[0] = s.bits < 8 ? 1 : s.tiles.tiles();
+  work.bytes = double(s.tiles.total) * 2;
   return s;
 }
 
-uint32_t tilesOf(const JoinState &s) {
-  return s.bits < 8 ? 1 : uint32_t((s.outer * s.rowBytes + s.tileBytes - 1) / s.tileBytes);
-}
-
-// Calls move(part, offset in the part, offset in the whole, bytes) for the bytes [begin, end) of the whole.
+// Calls move(part, offset in the part, offset in the whole, bytes) for the bytes of these tiles.
 template <typename Move>
-void forRange(const JoinState &s, std::span<const TensorView> parts, int64_t begin, int64_t end, Move move) {
+void forPieces(const JoinState &s, std::span<const TensorView> parts, const KernelPart &tiles, Move move) {
   int64_t unit = s.inner * (s.bits / 8);
-  while (begin < end) {
-    int64_t outer = begin / s.rowBytes, at = begin % s.rowBytes, start = 0;
-    int64_t rowEnd = std::min(end, (outer + 1) * s.rowBytes) - outer * s.rowBytes;
-    for (size_t k = 0; k < parts.size() && start < rowEnd; ++k) {
+  s.tiles.forRows(tiles, [&](int64_t row, int64_t at, int64_t bytes) {
+    int64_t start = 0, end = at + bytes;
+    for (size_t k = 0; k < parts.size() && start < end; ++k) {
       int64_t run = parts[k].dims[s.axis] * unit, stop = start + run;
-      if (at < stop && run > 0) {
-        int64_t bytes = std::min(stop, rowEnd) - at;
-        move(k, outer * run + at - start, outer * s.rowBytes + at, bytes);
-        at += bytes;
+      if (at < stop) {
+        int64_t piece = std::min(stop, end) - at;
+        move(k, row * run + at - start, row * s.tiles.rowBytes + at, piece);
+        at += piece;
       }
       start = stop;
     }
-    begin = outer * s.rowBytes + rowEnd;
-  }
+  });
 }
 
 // Packed elements, part by part; `join` tells the direction.
@@ -72,40 +63,28 @@ void movePacked(const JoinState &s, const TensorView &whole, std::span<const Ten
 
 bool accepts(const KernelCall &call) { return dtypeBits(call.in[0].type) > 0; }
 
-void prepareConcat(const KernelCall &call, KernelWork &work) {
-  JoinState &s = work.make<JoinState>() = plan(call.out[0], call.attrs.i("axis", 0));
-  work.tiles[0] = tilesOf(s);
-  work.bytes = double(s.outer) * double(s.rowBytes) * 2;
-}
+void prepareConcat(const KernelCall &call, KernelWork &work) { plan(call, call.out[0], work); }
 
 void runConcat(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const JoinState &s = work.get<JoinState>();
   if (s.bits < 8)
     return movePacked(s, call.out[0], call.in, true);
   char *y = call.out[0].as<char>();
-  int64_t end = std::min(s.outer * s.rowBytes, part.end * s.tileBytes);
-  forRange(s, call.in, part.begin * s.tileBytes, end,
-           [&](size_t k, int64_t at, int64_t target, int64_t bytes) {
-             copyRun(y + target, call.in[k].as<const char>() + at, bytes);
-           });
+  forPieces(s, call.in, part, [&](size_t k, int64_t at, int64_t target, int64_t bytes) {
+    copyRun(y + target, call.in[k].as<const char>() + at, bytes);
+  });
 }
 
-void prepareSplit(const KernelCall &call, KernelWork &work) {
-  JoinState &s = work.make<JoinState>() = plan(call.in[0], call.attrs.i("axis", 0));
-  work.tiles[0] = tilesOf(s);
-  work.bytes = double(s.outer) * double(s.rowBytes) * 2;
-}
+void prepareSplit(const KernelCall &call, KernelWork &work) { plan(call, call.in[0], work); }
 
 void runSplit(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const JoinState &s = work.get<JoinState>();
   if (s.bits < 8)
     return movePacked(s, call.in[0], call.out, false);
   const char *x = call.in[0].as<const char>();
-  int64_t end = std::min(s.outer * s.rowBytes, part.end * s.tileBytes);
-  forRange(s, call.out, part.begin * s.tileBytes, end,
-           [&](size_t k, int64_t at, int64_t source, int64_t bytes) {
-             copyRun(call.out[k].as<char>() + at, x + source, bytes);
-           });
+  forPieces(s, call.out, part, [&](size_t k, int64_t at, int64_t source, int64_t bytes) {
+    copyRun(call.out[k].as<char>() + at, x + source, bytes);
+  });
 }
 
 constexpr Kernel kRows[] = {

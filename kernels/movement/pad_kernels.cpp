@@ -2,6 +2,7 @@
 // (the channels of NHWC), so that the innermost padded axis is where rows begin and end.
 //
 //   y row:  | before: fill or mapped elements | a run of x | after: fill or mapped elements |
+#include "kernels/common/byte_tiles.h"
 #include "kernels/common/operand.h"
 #include "kernels/movement/rows.h"
 #include "kernels/movement/strided_copy.h"
@@ -105,16 +106,16 @@ void runRows(const KernelCall &call, const PadPlan &p, const KernelWork &work, c
   static constexpr char kZero[16] = {};
   if (call.out[0].elements() == 0)
     return;
-  int64_t valueBytes = dtypeBits(call.in[0].type) / 8, tiles = work.tiles[0];
-  int64_t end = p.rows * part.end / tiles;
-  for (int64_t row = p.rows * part.begin / tiles; row < end; ++row)
+  int64_t valueBytes = dtypeBits(call.in[0].type) / 8;
+  RowRange range(p.rows, work.tiles[0], part);
+  for (int64_t row = range.begin; row < range.end; ++row)
     padRow(call, p, row, value ? value : kZero, valueBytes);
 }
 
 // Rows are not known before run(), so tiles count bytes and each takes its share of the rows.
 void prepare(const KernelCall &call, KernelWork &work) {
   int64_t bytes = dtypeBytes(call.out[0].type, call.out[0].elements());
-  work.tiles[0] = uint32_t(std::clamp<int64_t>(bytes / kPieceBytes, 1, 4096));
+  work.tiles[0] = tilesForBytes(bytes);
   work.bytes = double(bytes) * 2;
 }
 

@@ -1,5 +1,6 @@
 // Slice: a strided copy whose strides follow from the contents of operands, so it is planned in run(). Tiles
 // are planned on the dims alone.
+#include "kernels/common/byte_tiles.h"
 #include "kernels/common/operand.h"
 #include "kernels/movement/movement.h"
 #include "kernels/movement/rows.h"
@@ -50,7 +51,7 @@ void prepare(const KernelCall &call, KernelWork &work) {
   int64_t bytes = dtypeBytes(call.out[0].type, call.out[0].elements());
   work.bytes = double(bytes) * 2;
   bool isPacked = dtypeBits(call.in[0].type) < 8;
-  work.tiles[0] = isPacked ? 1 : uint32_t(std::clamp<int64_t>(bytes / kPieceBytes, 1, 4096));
+  work.tiles[0] = isPacked ? 1 : tilesForBytes(bytes);
 }
 
 void run(const KernelCall &call, const KernelWork &work, const KernelPart &part) {

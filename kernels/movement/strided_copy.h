@@ -6,6 +6,7 @@
 // Axes that are adjacent in both tensors merge, so [B,T,H,D] -> [B,H,T,D] copies runs of D elements, and
 // [N,H,W,C] -> [N,C,H,W] becomes a blocked transpose of HW x C.
 #pragma once
+#include "kernels/common/byte_tiles.h"
 #include <cstddef>
 #include <cstdint>
 
@@ -23,7 +24,7 @@ struct StridedCopy {
 };
 
 /// Elements per side of a transposed block, and bytes of one piece of work.
-inline constexpr int64_t kTransposeBlock = 64, kPieceBytes = 32768;
+inline constexpr int64_t kTransposeBlock = 64, kPieceBytes = kTileBytes;
 
 /// A copy cut into units that may run in any order. `elementBytes` is a power of two up to 16.
 struct CopyLoop {

@@ -1,5 +1,6 @@
 // Views are executed by the runtime without a kernel; their rows copy, for callers whose result must be a
 // tensor of its own (an input that is also an output). Shape and size write numbers the runtime mostly knows.
+#include "kernels/common/byte_tiles.h"
 #include "kernels/movement/rows.h"
 #include "kernels/movement/strided_copy.h"
 #include <algorithm>
@@ -11,17 +12,16 @@ bool acceptsView(const KernelCall &call) { return dtypeBits(call.in[0].type) > 0
 
 void prepareView(const KernelCall &call, KernelWork &work) {
   int64_t bytes = dtypeBytes(call.in[0].type, call.in[0].elements());
-  work.tiles[0] = uint32_t(std::clamp<int64_t>(bytes / kPieceBytes, 1, 4096));
+  work.tiles[0] = tilesForBytes(bytes);
   work.bytes = double(bytes) * 2;
 }
 
 void runView(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
-  int64_t bytes = dtypeBytes(call.in[0].type, call.in[0].elements()), tiles = work.tiles[0];
-  int64_t begin = bytes / tiles * part.begin, end = part.end == tiles ? bytes : bytes / tiles * part.end;
+  RowRange range(dtypeBytes(call.in[0].type, call.in[0].elements()), work.tiles[0], part);
   char *to = call.out[0].as<char>();
   const char *from = call.in[0].as<const char>();
-  if (to != from && end > begin)
-    __builtin_memcpy(to + begin, from + begin, size_t(end - begin));
+  if (to != from && range.end > range.begin)
+    __builtin_memcpy(to + range.begin, from + range.begin, size_t(range.end - range.begin));
 }
 
 void prepareNumbers(const KernelCall &, KernelWork &) {}

@@ -1,0 +1,18 @@
+// The order of elements that sorting operators share: NaN is larger than every number and equal to itself, as
+// numpy sorts.
+#pragma once
+#include <type_traits>
+
+namespace dspark::index_ops {
+
+template <typename T> bool isLess(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return a < b;
+  } else {
+    using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    Real x = a, y = b;
+    return x < y || (x == x && y != y);
+  }
+}
+
+} // namespace dspark::index_ops
