@@ -1,0 +1,35 @@
+// Loops over runs of elements that share one scale and zero point, or that have one each; compiled once per
+// ISA level.
+#pragma once
+#include "kernels/common/isa.h"
+#include <cstdint>
+
+namespace dspark {
+
+/// y = saturate(round(x / scale) + zero); `step` is 0 where one scale serves the run, else 1. A null `zero`
+/// is 0.
+template <typename T>
+using QuantizeLoop = void (*)(const float *x, const float *scale, const T *zero, int64_t step, T *y,
+                              int64_t n);
+/// y = (x - zero) * scale
+template <typename T>
+using DequantizeLoop = void (*)(const T *x, const float *scale, const T *zero, int64_t step, float *y,
+                                int64_t n);
+
+struct QuantLoops {
+  QuantizeLoop<uint8_t> quantizeU8;
+  QuantizeLoop<int8_t> quantizeI8;
+  DequantizeLoop<uint8_t> dequantizeU8;
+  DequantizeLoop<int8_t> dequantizeI8;
+  DequantizeLoop<int32_t> dequantizeI32;
+  /// Lowers *low and raises *high to the block's smallest and largest element.
+  void (*range)(const float *x, int64_t n, float *low, float *high);
+};
+
+extern const QuantLoops kQuantLoopsBaseline, kQuantLoopsAvx2, kQuantLoopsAvx512;
+
+inline const QuantLoops &quantLoops(Isa isa) {
+  return isa == Isa::Avx512 ? kQuantLoopsAvx512 : isa == Isa::Avx2 ? kQuantLoopsAvx2 : kQuantLoopsBaseline;
+}
+
+} // namespace dspark
