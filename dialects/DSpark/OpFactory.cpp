@@ -50,7 +50,8 @@ FailureOr<SmallVector<Value>> OpFactory::make(Location loc, StringRef name, Valu
     OperationState state(loc, *typed);
     state.addOperands(operands);
     state.addTypes(types);
-    state.propertiesAttr = builder.getDictionaryAttr(attributes);
+    if (!attributes.empty()) // an operation that can have none must not be given any
+      state.propertiesAttr = builder.getDictionaryAttr(attributes);
     op = builder.create(state);
   } else {
     op = KernelOp::create(builder, loc, types, builder.getStringAttr(name), operands,

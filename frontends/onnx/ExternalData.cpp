@@ -11,7 +11,7 @@ static Status refuse(const std::string &location, const std::string &why) {
   return invalidArgument("external data file '" + location + "' " + why);
 }
 
-StatusOr<std::shared_ptr<const WeightFile>> ExternalFiles::open(const std::string &location) {
+StatusOr<std::shared_ptr<const MappedFile>> ExternalFiles::open(const std::string &location) {
   if (auto known = files.find(location); known != files.end())
     return known->second;
   if (modelPath.empty())
@@ -37,7 +37,7 @@ StatusOr<std::shared_ptr<const WeightFile>> ExternalFiles::open(const std::strin
   if (inFolder != folder.end())
     return refuse(location, "is a link to '" + target.string() + "', outside the model's folder");
   std::string problem;
-  auto file = WeightFile::open(target.string(), problem);
+  auto file = MappedFile::open(target.string(), problem);
   if (!file)
     return Status(Code::IoError, "external data file '" + location + "': " + problem);
   files.emplace(location, file);

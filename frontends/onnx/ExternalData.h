@@ -13,7 +13,7 @@ class TensorProto;
 namespace dspark::onnx {
 
 struct ExternalRange {
-  std::shared_ptr<const WeightFile> file;
+  std::shared_ptr<const MappedFile> file;
   uint64_t offset = 0, length = 0;
 };
 
@@ -28,9 +28,9 @@ public:
   StatusOr<ExternalRange> resolve(const ::onnx::TensorProto &tensor, uint64_t bytes);
 
 private:
-  StatusOr<std::shared_ptr<const WeightFile>> open(const std::string &location);
+  StatusOr<std::shared_ptr<const MappedFile>> open(const std::string &location);
   std::string modelPath;
-  std::map<std::string, std::shared_ptr<const WeightFile>> files; // by location
+  std::map<std::string, std::shared_ptr<const MappedFile>> files; // by location
 };
 
 } // namespace dspark::onnx

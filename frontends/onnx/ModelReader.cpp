@@ -45,7 +45,7 @@ static Status checkModel(const ::onnx::ModelProto &model) {
 
 StatusOr<Model> readModel(const std::string &path) {
   std::string problem;
-  auto file = WeightFile::open(path, problem);
+  auto file = MappedFile::open(path, problem);
   if (!file)
     return Status(Code::IoError, problem);
   if (file->bytes().empty())

@@ -11,7 +11,7 @@ inline constexpr int64_t kNewestOpset = 28; // of ai.onnx
 
 struct Model {
   ::onnx::ModelProto proto;
-  std::shared_ptr<const WeightFile> file;
+  std::shared_ptr<const MappedFile> file;
   std::unique_ptr<TensorReader> tensors;
 };
 

@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxSparseBytes = int64_t(64) << 20;
 class TensorReader {
 public:
   /// `model` is the file that payloads (Skeleton.h) point into; its path may be empty for tests from memory.
-  TensorReader(std::shared_ptr<const WeightFile> model, std::string modelPath)
+  TensorReader(std::shared_ptr<const MappedFile> model, std::string modelPath)
       : model(std::move(model)), external(std::move(modelPath)) {}
 
   /// Errors name the tensor, what is wrong, and the values found.
@@ -25,7 +25,7 @@ public:
 
 private:
   Status readBytes(const ::onnx::TensorProto &tensor, uint64_t bytes, Weight &weight);
-  std::shared_ptr<const WeightFile> model;
+  std::shared_ptr<const MappedFile> model;
   ExternalFiles external;
 };
 

@@ -1,0 +1,316 @@
+// If, Loop and Scan; and the operators of types that are not supported yet.
+#include "frontends/onnx/GraphImporter.h"
+
+namespace dspark::onnx {
+namespace {
+
+/// What two possible values have in common; dims that differ are unknown.
+TensorInfo join(const TensorInfo &a, const TensorInfo &b) {
+  TensorInfo both;
+  both.type = a.type;
+  if (!a.hasRank || !b.hasRank || a.rank() != b.rank())
+    return both;
+  both.hasRank = true;
+  for (int i = 0; i < a.rank(); ++i)
+    both.dims.push_back(a.dims[i].provablyEqual(b.dims[i]) ? a.dims[i] : Dim());
+  return both;
+}
+
+mlir::Type typeOf(Node &n, const TensorInfo &info) { return ir::typeFromInfo(info, n.loc().getContext()); }
+
+void setInfo(Node &n, mlir::Value value, TensorInfo info) {
+  n.importer().dims().nameUnknownDims(info);
+  n.importer().dims().setInfo(value, std::move(info));
+}
+
+void buildIf(Node &n) {
+  GraphImporter &importer = n.importer();
+  if (n.type(n.in(0)) != DType::Bool)
+    return n.invalid("its condition is " + n.info(n.in(0)).str() + "; expected a bool");
+  mlir::Region regions[2];
+  std::optional<Values> yields[2];
+  for (int k : {0, 1}) {
+    regions[k].push_back(new mlir::Block());
+    yields[k] = importer.body(n, n.attribute(k ? "else_branch" : "then_branch")->g(), regions[k].front(), {});
+  }
+  if (!yields[0] || !yields[1])
+    return;
+  size_t count = yields[0]->size();
+  if (yields[1]->size() != count || count < n.numOutputs())
+    return n.invalid("its branches make " + std::to_string(count) + " and " +
+                     std::to_string(yields[1]->size()) + " values for " + std::to_string(n.numOutputs()) +
+                     " results");
+  std::vector<TensorInfo> infos;
+  llvm::SmallVector<mlir::Type> types;
+  for (size_t i = 0; i < count; ++i) {
+    TensorInfo a = n.info((*yields[0])[i]), b = n.info((*yields[1])[i]);
+    if (a.type != b.type)
+      return n.invalid("result " + std::to_string(i) + " is " + a.str() + " in one branch and " + b.str() +
+                       " in the other");
+    infos.push_back(join(a, b));
+    types.push_back(typeOf(n, infos.back()));
+  }
+  auto op = ir::IfOp::create(importer.builder(), n.loc(), types, n.in(0));
+  for (int k : {0, 1}) {
+    mlir::OpBuilder::InsertionGuard guard(importer.builder());
+    importer.builder().setInsertionPointToEnd(&regions[k].front());
+    ir::YieldOp::create(importer.builder(), n.loc(), *yields[k]);
+    (k ? op.getElseBody() : op.getThenBody()).takeBody(regions[k]);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    setInfo(n, op.getResult(unsigned(i)), infos[i]);
+    n.out(i, op.getResult(unsigned(i)));
+  }
+}
+
+/// Loop and Scan as one form.
+struct LoopForm {
+  mlir::Value trips, condition; // null: none
+  Values carried, scanned;
+  std::vector<int64_t> inAxes, inDirections, outAxes, outDirections; // empty: all 0
+  bool isScan = false; // the body neither takes iteration and condition nor makes a condition
+};
+
+/// What one iteration sees of a scanned operand: the axis is gone. Sets the node's error if it has none.
+TensorInfo sliceOf(Node &n, mlir::Value scanned, int64_t axis, Dim &trips) {
+  TensorInfo info = n.info(scanned);
+  info.hasContents = false;
+  info.ints.clear();
+  info.floats.clear();
+  if (!info.hasRank)
+    return info;
+  if (axis < 0 || axis >= info.rank()) {
+    n.invalid("scan axis " + std::to_string(axis) + " is outside " + info.str());
+    return info;
+  }
+  trips = info.dims[size_t(axis)];
+  info.dims.erase(info.dims.begin() + axis);
+  return info;
+}
+
+/// The body's arguments. Carried values are given the facts that hold in every iteration.
+Values makeArguments(Node &n, const LoopForm &form, const std::vector<TensorInfo> &carried,
+                     const std::vector<TensorInfo> &slices, mlir::Block &block) {
+  std::vector<TensorInfo> infos = {TensorInfo::make(DType::I64, {}), TensorInfo::make(DType::Bool, {})};
+  infos.insert(infos.end(), carried.begin(), carried.end());
+  infos.insert(infos.end(), slices.begin(), slices.end());
+  Values arguments;
+  for (TensorInfo &info : infos) {
+    mlir::Value argument = block.addArgument(typeOf(n, info), n.loc());
+    setInfo(n, argument, std::move(info));
+    arguments.push_back(argument);
+  }
+  if (form.isScan)
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  return arguments;
+}
+
+/// Iteration number and condition may be declared as [1] instead of as scalars.
+void matchDeclaredRank(Node &n, const ::onnx::GraphProto &graph, mlir::Block &block, Values &arguments) {
+  mlir::OpBuilder::InsertionGuard guard(n.importer().builder());
+  n.importer().builder().setInsertionPointToEnd(&block);
+  for (int i : {0, 1})
+    if (i < graph.input_size() && graph.input(i).type().tensor_type().shape().dim_size() == 1)
+      arguments[i] = n.one("reshape", {arguments[i], n.list({1})});
+}
+
+/// Makes `carried` no more specific than what an iteration yields; true if nothing had to change.
+bool generalise(Node &n, std::vector<TensorInfo> &carried, const Values &yields, size_t firstCarried) {
+  bool holds = true;
+  for (size_t i = 0; i < carried.size(); ++i) {
+    TensorInfo yielded = n.info(yields[firstCarried + i]);
+    if (yielded.type != carried[i].type) {
+      n.invalid("carried value " + std::to_string(i) + " begins as " + carried[i].str() + " and becomes " +
+                yielded.str());
+      return true;
+    }
+    TensorInfo both = join(carried[i], yielded);
+    bool same = both.hasRank == carried[i].hasRank;
+    for (int d = 0; same && d < both.rank(); ++d)
+      same = carried[i].dims[d].isUnknown() || !both.dims[d].isUnknown();
+    holds &= same;
+    if (!same)
+      carried[i] = std::move(both);
+  }
+  return holds;
+}
+
+/// The stacked form of a value that every iteration yields. Symbols that only the body knows mean nothing
+/// outside.
+TensorInfo stacked(Node &n, mlir::Value yielded, int64_t &axis, Dim trips) {
+  TensorInfo info = n.info(yielded);
+  info.hasContents = false;
+  info.ints.clear();
+  info.floats.clear();
+  if (!info.hasRank)
+    return info;
+  for (Dim &dim : info.dims)
+    if (!n.importer().dims().isInputExpression(dim))
+      dim = Dim();
+  if (axis < 0)
+    axis += info.rank() + 1;
+  if (axis < 0 || axis > info.rank())
+    n.invalid("scan output axis " + std::to_string(axis) + " is outside " + info.str());
+  else
+    info.dims.insert(info.dims.begin() + axis, trips);
+  return info;
+}
+
+std::vector<int64_t> orZeros(std::vector<int64_t> values, size_t count) {
+  values.resize(count, 0);
+  return values;
+}
+bool allZero(const std::vector<int64_t> &values) {
+  return llvm::all_of(values, [](int64_t value) { return value == 0; });
+}
+
+void buildLoopForm(Node &n, LoopForm form) {
+  GraphImporter &importer = n.importer();
+  const ::onnx::GraphProto &graph = n.attribute("body")->g();
+  Dim trips;
+  std::vector<TensorInfo> slices, carried;
+  form.inAxes = orZeros(form.inAxes, form.scanned.size());
+  for (size_t i = 0; i < form.scanned.size(); ++i) {
+    if (auto rank = n.rank(form.scanned[i]); rank && form.inAxes[i] < 0)
+      form.inAxes[i] += *rank;
+    slices.push_back(sliceOf(n, form.scanned[i], form.inAxes[i], trips));
+  }
+  for (mlir::Value value : form.carried)
+    carried.push_back(join(n.info(value), n.info(value)));
+  if (n.failed())
+    return;
+
+  // A carried value may change shape from one iteration to the next. The body is imported with what the
+  // initial values say, and again with less as long as it yields something else.
+  mlir::Region region;
+  std::optional<Values> yields;
+  size_t issues = importer.issueCount(), firstCarried = form.isScan ? 0 : 1;
+  for (int round = 0;; ++round) {
+    if (round == 4) // not to converge slowly: nothing is known
+      for (TensorInfo &info : carried) {
+        info.hasRank = false;
+        info.dims.clear();
+      }
+    mlir::Block *block = new mlir::Block();
+    region.push_back(block);
+    Values arguments = makeArguments(n, form, carried, slices, *block);
+    if (!form.isScan)
+      matchDeclaredRank(n, graph, *block, arguments);
+    yields = importer.body(n, graph, *block, arguments);
+    if (yields && yields->size() < firstCarried + carried.size())
+      n.invalid("its body makes " + std::to_string(yields->size()) + " values; expected at least " +
+                std::to_string(firstCarried + carried.size()));
+    if (!yields || n.failed() || generalise(n, carried, *yields, firstCarried))
+      break;
+    importer.dropIssues(issues);
+    region.dropAllReferences();
+    region.getBlocks().clear();
+  }
+  if (!yields || n.failed())
+    return;
+  if (!form.isScan && n.type((*yields)[0]) != DType::Bool)
+    return n.invalid("its body makes a condition of type " + n.info((*yields)[0]).str() + "; expected bool");
+
+  std::vector<TensorInfo> infos = carried;
+  size_t firstStacked = firstCarried + carried.size(), stackedCount = yields->size() - firstStacked;
+  form.outAxes = orZeros(form.outAxes, stackedCount);
+  for (size_t i = 0; i < stackedCount; ++i)
+    infos.push_back(stacked(n, (*yields)[firstStacked + i], form.outAxes[i], trips));
+  if (infos.size() < n.numOutputs())
+    n.invalid("its body makes values for " + std::to_string(infos.size()) + " results of " +
+              std::to_string(n.numOutputs()));
+  if (n.failed())
+    return;
+  llvm::SmallVector<mlir::Type> types;
+  for (const TensorInfo &info : infos)
+    types.push_back(typeOf(n, info));
+  Values operands = {form.trips ? form.trips : importer.none(n.loc()),
+                     form.condition ? form.condition : importer.none(n.loc())};
+  operands.append(form.carried);
+  operands.append(form.scanned);
+  mlir::OpBuilder &builder = importer.builder();
+  auto list = [&](const std::vector<int64_t> &values) {
+    return allZero(values) ? mlir::DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(values);
+  };
+  auto op = ir::LoopOp::create(builder, n.loc(), types, operands,
+                               builder.getI64IntegerAttr(int64_t(carried.size())), list(form.inAxes),
+                               list(form.inDirections), list(form.outAxes), list(form.outDirections));
+  {
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(&region.front());
+    if (form.isScan)
+      yields->insert(yields->begin(), n.scalar(DType::Bool, 1));
+    ir::YieldOp::create(builder, n.loc(), *yields);
+  }
+  op.getBody().takeBody(region);
+  for (size_t i = 0; i < infos.size(); ++i) {
+    setInfo(n, op.getResult(unsigned(i)), infos[i]);
+    n.out(i, op.getResult(unsigned(i)));
+  }
+}
+
+void buildLoop(Node &n) {
+  LoopForm form;
+  form.trips = n.in(0);
+  form.condition = n.in(1);
+  for (size_t i = 2; i < n.numInputs(); ++i)
+    if (!n.has(i))
+      return n.invalid("operand " + std::to_string(i) + " is required");
+    else
+      form.carried.push_back(n.in(i));
+  buildLoopForm(n, std::move(form));
+}
+
+void buildScan(Node &n) {
+  LoopForm form;
+  form.isScan = true;
+  int64_t scanned = n.i("num_scan_inputs", 0);
+  if (scanned < 1 || scanned > int64_t(n.numInputs()))
+    return n.invalid("num_scan_inputs is " + std::to_string(scanned) + " of " +
+                     std::to_string(n.numInputs()) + " operands");
+  size_t states = n.numInputs() - size_t(scanned);
+  for (size_t i = 0; i < n.numInputs(); ++i)
+    (i < states ? form.carried : form.scanned).push_back(n.in(i));
+  form.inAxes = n.ints("scan_input_axes");
+  form.inDirections = n.ints("scan_input_directions");
+  form.outAxes = n.ints("scan_output_axes");
+  form.outDirections = n.ints("scan_output_directions");
+  buildLoopForm(n, std::move(form));
+}
+
+constexpr const char *kSequences = "sequence types are not supported yet";
+constexpr const char *kOptionals = "optional types are not supported yet";
+constexpr const char *kStrings = "string tensors are not supported yet";
+
+constexpr OpRow rows[] = {
+    built("If", 1, {1, 1, 1, kVariadic}, buildIf, "then_branch:g! else_branch:g!"),
+    built("Loop", 1, {0, 254, 1, kVariadic}, buildLoop, "body:g!"),
+    refused("Scan", 8, "Scan of opset 8, with its batch axis, is not supported"),
+    built("Scan", 9, {1, kVariadic, 1, kVariadic}, buildScan,
+          "body:g! num_scan_inputs:i! scan_input_axes:I scan_input_directions:I scan_output_axes:I "
+          "scan_output_directions:I"),
+
+    refused("SequenceAt", 11, kSequences),
+    refused("SequenceConstruct", 11, kSequences),
+    refused("SequenceEmpty", 11, kSequences),
+    refused("SequenceErase", 11, kSequences),
+    refused("SequenceInsert", 11, kSequences),
+    refused("SequenceLength", 11, kSequences),
+    refused("SequenceMap", 17, kSequences),
+    refused("SplitToSequence", 11, kSequences),
+    refused("ConcatFromSequence", 11, kSequences),
+    refused("Optional", 15, kOptionals),
+    refused("OptionalGetElement", 15, kOptionals),
+    refused("OptionalHasElement", 15, kOptionals),
+    refused("RegexFullMatch", 20, kStrings),
+    refused("StringConcat", 20, kStrings),
+    refused("StringNormalizer", 10, kStrings),
+    refused("StringSplit", 20, kStrings),
+    refused("ImageDecoder", 20, "decoding of image files is not supported"),
+};
+
+} // namespace
+
+OpRows controlRows() { return rows; }
+
+} // namespace dspark::onnx
