@@ -1,0 +1,65 @@
+#include "runtime/executor/PackedCheck.h"
+#include "runtime/executor/Contents.h"
+#include "runtime/format/PackedLayout.h"
+
+namespace dspark {
+namespace {
+
+StatusOr<uint64_t> expectedBytes(const StepInfo &step, std::string_view layout, const TensorInfo &info) {
+  Attrs attrs(step.attrs);
+  std::vector<int64_t> dims = numbers(info.dims);
+  int64_t elementBytes = dtypeBits(info.type) / 8;
+  if (dims.size() < 2)
+    return invalidArgument("a packed weight is " + info.str() + ", expected at least rank 2");
+  size_t rank = dims.size();
+  if (step.opName.find("conv") != std::string_view::npos) {
+    ConvWeight weight;
+    weight.group = attrs.i("group", 1);
+    weight.isTransposed = step.opName == "conv_transpose";
+    if (weight.group < 1 || weight.group > dims[0] + dims[1])
+      return invalidArgument("group is " + std::to_string(weight.group) + " for " + info.str());
+    weight.outputs = weight.isTransposed ? dims[1] * weight.group : dims[0];
+    weight.inputs = weight.isTransposed ? dims[0] : dims[1] * weight.group;
+    for (size_t i = 2; i < rank; ++i)
+      weight.spatial *= dims[i];
+    return packedBytes(layout, weight);
+  }
+  MatrixWeight weight;
+  weight.isTransposed = attrs.i("trans_b", 0) != 0;
+  weight.k = dims[rank - (weight.isTransposed ? 1 : 2)];
+  weight.n = dims[rank - (weight.isTransposed ? 2 : 1)];
+  for (size_t i = 0; i + 2 < rank; ++i)
+    weight.batch *= dims[i];
+  weight.elementBytes = elementBytes;
+  return packedBytes(layout, weight);
+}
+
+} // namespace
+
+Status checkPackedOperands(const Program &program, const StepInfo &step, std::span<const TensorInfo> inputs) {
+  std::string_view packed = Attrs(step.attrs).s("packed", "");
+  int found = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (step.inputs[i] < 0)
+      continue;
+    const ValueInfo &value = program.values()[size_t(step.inputs[i])];
+    if (value.layout.empty())
+      continue;
+    ++found;
+    std::string what = step.where() + ": operand " + std::to_string(i);
+    if (value.kind != fb::ValueKind::Constant || value.layout != packed)
+      return corruptFile(what + " has layout '" + std::string(value.layout) + "', expected '" +
+                         std::string(packed) + "' and a constant");
+    DSPARK_ASSIGN_OR_RETURN(uint64_t expected, expectedBytes(step, packed, inputs[i]));
+    if (value.bytes.size() < expected)
+      return corruptFile(what + " has " + std::to_string(value.bytes.size()) + " bytes, expected " +
+                         std::to_string(expected) + " as layout '" + std::string(packed) + "' of " +
+                         inputs[i].str());
+  }
+  if (found != (packed.empty() ? 0 : 1))
+    return corruptFile(step.where() + ": " + std::to_string(found) + " operands are packed, expected " +
+                       (packed.empty() ? "none" : "one of layout '" + std::string(packed) + "'"));
+  return Status::ok();
+}
+
+} // namespace dspark

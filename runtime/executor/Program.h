@@ -1,0 +1,115 @@
+// A plan made ready to be traced: operators looked up, attributes as views, uses counted, constants located.
+// Immutable after create(), except for generated code, which is loaded on first demand; shared by sessions
+// and threads.
+#pragma once
+#include "kernels/common/catalogue.h"
+#include "kernels/common/isa.h"
+#include "runtime/executor/NativeCode.h"
+#include "runtime/format/PlanFile.h"
+#include <array>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace dspark {
+
+struct StepInfo;
+
+/// A value from outside that a block uses, and how often (nested blocks included).
+struct Capture {
+  int value;
+  int uses;
+};
+
+struct BlockInfo {
+  std::span<const int32_t> args, results; // value ids
+  std::vector<StepInfo> steps;
+  std::vector<Capture> captures; // no constants
+};
+
+struct StepInfo {
+  fb::StepKind kind;
+  std::string_view opName;
+  const OpEntry *op = nullptr;              // Kernel steps only
+  std::span<const int32_t> inputs, outputs; // value ids or -1
+  std::vector<Attr> attrs;
+  std::span<const int32_t> dims; // Dims steps: expression ids
+  std::vector<BlockInfo> blocks;
+  std::string symbol; // generated code, "" if none
+  std::string_view location;
+  int index; // number of the step in the plan, in file order
+
+  /// "node 'conv1' (conv)" for messages.
+  std::string where() const;
+};
+
+struct ValueInfo {
+  std::string_view name, layout;
+  fb::ValueKind kind;
+  DType type;
+  std::span<const int32_t> dims; // expression ids
+  bool hasDims;
+  int uses = 0; // references by steps, block results and outputs
+  // Constants only:
+  std::span<const std::byte> bytes;
+  TensorInfo info; // with contents where the tensor is small and of integers
+};
+
+struct OutputInfo {
+  int value;
+  std::string_view name;
+  DType type;                    // Undefined if the plan does not say
+  std::span<const int32_t> dims; // expression ids, -1 for unknown
+};
+
+class Program {
+public:
+  /// Unsupported if the plan uses operators that this runtime does not have; the message names them all.
+  static StatusOr<std::shared_ptr<const Program>> create(std::shared_ptr<const PlanFile> file);
+
+  const PlanFile &file() const { return *planFile; }
+  const BlockInfo &body() const { return main; }
+  std::span<const ValueInfo> values() const { return valueInfos; }
+  std::span<const int> inputs() const { return inputValues; } // value ids
+  std::span<const OutputInfo> outputs() const { return outputInfos; }
+  size_t symbolCount() const { return symbolNames.size(); }
+  std::span<const std::string> symbols() const { return symbolNames; }
+  int stepCount() const { return steps; }
+
+  /// The expression as text, "?" for -1.
+  std::string dimText(int expression) const;
+  /// Values of all expressions under the given symbols; unknown where a symbol is.
+  void evaluate(std::span<const Dim> symbols, std::vector<Dim> &expressions) const;
+  /// The symbol that this expression is, or -1.
+  int symbolOf(int expression) const;
+
+  /// The function of generated code for the best level <= cap, or null if the plan has none.
+  StatusOr<const void *> code(const std::string &symbol, Isa cap) const;
+
+private:
+  Program() = default;
+  Status readValues();
+  void readBlock(const fb::Block &block, BlockInfo &info, int &index);
+  StepInfo readStep(const fb::Step &step, int &index);
+  void countUses(BlockInfo &block);
+
+  std::shared_ptr<const PlanFile> planFile;
+  BlockInfo main;
+  std::vector<ValueInfo> valueInfos;
+  std::vector<int> inputValues;
+  std::vector<OutputInfo> outputInfos;
+  std::vector<std::string> symbolNames;
+  int steps = 0;
+  std::vector<std::string> missing; // operators without an entry, with the first node that uses each
+
+  struct LazyCode {
+    std::once_flag once;
+    Status status;
+    std::unique_ptr<NativeCode> code;
+  };
+  mutable std::array<LazyCode, kIsaCount> native;
+};
+
+} // namespace dspark

@@ -1,0 +1,128 @@
+// What tracing a block makes: segments of records. A segment is a straight list of kernel calls with
+// everything resolved (shapes, kernels, arena offsets), up to a point where only data can tell what comes
+// next.
+#pragma once
+#include "kernels/common/kernel.h"
+#include "runtime/executor/Program.h"
+#include "runtime/memory/Arena.h"
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace dspark {
+
+class LoopRunner;
+
+/// Where a value's bytes lie.
+struct Storage {
+  enum class Kind : uint8_t {
+    Known,    // nowhere: the contents are known, and are written out once if a kernel wants the bytes
+    Slot,     // slots[index] of the running trace: lent by the caller, or made by a loop
+    Constant, // at `data`, for as long as the plan or segment lives
+    Buffer,   // buffers[index], in the arena
+  };
+  Kind kind = Kind::Known;
+  int index = -1;
+  const void *data = nullptr;
+};
+
+/// A value during tracing: defined, and still to be used `uses` times.
+struct TracedValue {
+  TensorInfo info; // all dims are numbers
+  Storage storage;
+  int uses = 0;
+};
+
+/// An arena buffer during tracing. Its life is in records of the current segment; one that an earlier segment
+/// placed starts at -1.
+struct TracedBuffer {
+  int64_t bytes = 0;
+  int64_t offset = -1;
+  int first = 0, last = 0;
+  int values = 0; // values that live in it; dead at 0
+};
+
+/// A block on the way, and the If step it belongs to (null for the block that is traced as a whole).
+struct Frame {
+  const BlockInfo *block;
+  size_t next = 0;
+  const StepInfo *owner = nullptr;
+};
+
+/// Everything tracing knows at one point; what a continuation starts from.
+struct TraceState {
+  std::unordered_map<int, TracedValue> values;
+  std::vector<TracedBuffer> buffers;
+  std::vector<Frame> frames;
+  std::vector<Dim> symbols, expressions;
+  int slots = 0;
+};
+
+/// One kernel call.
+struct Record {
+  const Kernel *kernel = nullptr;
+  const StepInfo *step = nullptr;
+  uint32_t firstView = 0, inputs = 0, outputs = 0; // in Segment::views
+  bool isSmall = false;                            // runs on the calling thread
+  KernelCall call;
+  KernelWork work;
+};
+
+/// A tensor whose pointer is known only when the trace runs.
+struct PlacedTensor {
+  TensorInfo info;
+  std::vector<int64_t> dims;
+  int slot = -1;              // if >= 0, the pointer is in that slot
+  const void *data = nullptr; // otherwise
+
+  const void *pointer(const void *const *slots) const { return slot >= 0 ? slots[slot] : data; }
+};
+
+enum class SegmentEnd : uint8_t {
+  Return,   // the block's results are `results`
+  Contents, // what follows depends on the contents of `observed`
+  Dims,     // the last record decides the dims of its results
+  Loop,     // `loop` runs, then the dims of its results are known
+};
+
+struct Segment;
+struct Continuation {
+  std::vector<int64_t> key; // the observed numbers
+  std::unique_ptr<Segment> segment;
+  uint64_t lastUse = 0;
+};
+
+struct Segment {
+  /// `liveSegments` counts the segments that exist.
+  explicit Segment(int &liveSegments);
+  ~Segment();
+
+  std::vector<Record> records;
+  std::vector<TensorView> views;
+  struct Patch {
+    uint32_t view;
+    int slot;
+  };
+  std::vector<Patch> patches;
+  std::deque<std::vector<int64_t>> dims;
+  std::deque<std::vector<std::byte>> constants; // written-out known contents
+
+  SegmentEnd end = SegmentEnd::Return;
+  const StepInfo *endStep = nullptr; // the step that the end belongs to; null for Return
+  std::vector<PlacedTensor> results;
+  int observedValue = -1;
+  PlacedTensor observed;
+  std::vector<int64_t> kernelDims; // what the kernel writes, all results in a row
+  std::vector<int64_t *> kernelDimPointers;
+  std::unique_ptr<LoopRunner> loop;
+
+  TraceState after; // empty for Return
+  std::vector<Continuation> continuations;
+  std::vector<int64_t> key; // of the run going on
+
+  int64_t arenaBytes = 0, lowerBound = 0; // of this segment with what earlier ones placed
+  int &liveSegments;
+};
+
+} // namespace dspark

@@ -1,0 +1,78 @@
+// Runs a program: one caller at a time, any input shapes the plan allows. Each new combination of input
+// shapes is traced once; after that a run of it allocates nothing and only walks records.
+#pragma once
+#include "runtime/executor/Context.h"
+#include "runtime/executor/Trace.h"
+#include <atomic>
+
+namespace dspark {
+
+struct SessionOptions {
+  int threads = 0;          // 0: as many as the affinity mask and cgroup quota allow
+  uint64_t memoryLimit = 0; // bytes for tensors and scratch, weights not counted; 0: what the machine has
+  Isa isa = activeIsa();    // no kernel above this level
+  bool nativeCode = true;   // false: generated code is not loaded, catalogue kernels do its work
+};
+
+/// A tensor that the caller lends. Strides are in elements; null means dense row-major.
+struct BorrowedTensor {
+  void *data = nullptr;
+  DType type = DType::Undefined;
+  int32_t rank = 0;
+  const int64_t *dims = nullptr;
+  const int64_t *strides = nullptr;
+};
+
+struct MemoryFigures {
+  int64_t arenaBytes = 0;  // planned for the last run's tensors
+  int64_t lowerBound = 0;  // the largest live set among them
+  uint64_t bytesInUse = 0; // everything this session holds
+};
+
+class Session {
+public:
+  static StatusOr<std::unique_ptr<Session>> create(std::shared_ptr<const Program> program,
+                                                   const SessionOptions &options = {});
+  ~Session();
+
+  const Program &program() const { return *plan; }
+  int threads() const { return context.pool.threads(); }
+
+  /// Runs on `inputs`, one per program input in order, lent for the call. Afterwards output(k) is valid until
+  /// the next run. InvalidArgument names the input and what was expected; OutOfMemory leaves the session
+  /// usable. A call while another is running is refused.
+  Status run(std::span<const BorrowedTensor> inputs);
+  const TensorView &output(size_t k) const { return outputViews[k]; }
+  size_t outputCount() const { return outputViews.size(); }
+
+  /// Traces the plan for those inputs' shapes as far as shapes alone tell, without running a kernel.
+  Status bind(std::span<const BorrowedTensor> inputs);
+
+  /// Measures every record of later runs; null stops that. The profile is the caller's.
+  void setProfile(Profile *profile) { context.profile = profile; }
+  MemoryFigures memory() const;
+
+private:
+  struct Bound {
+    std::vector<int64_t> key;
+    std::unique_ptr<Trace> trace;
+    uint64_t lastUse;
+  };
+  Session(std::shared_ptr<const Program> program, const SessionOptions &options, int threads, uint64_t limit);
+  StatusOr<Trace *> traceFor(std::span<const BorrowedTensor> inputs);
+  Status checkInputs(std::span<const BorrowedTensor> inputs, TraceState &state) const;
+  Status lend(std::span<const BorrowedTensor> inputs, Trace &trace);
+  Status takeOutputs(const Trace &trace);
+
+  std::shared_ptr<const Program> plan;
+  Context context;
+  std::vector<Bound> traces;
+  std::vector<int64_t> key;
+  std::vector<Block> inputCopies;  // inputs that are not dense
+  std::vector<Block> outputCopies; // outputs that are inputs passed through
+  std::vector<TensorView> outputViews;
+  MemoryFigures figures; // of the last run
+  std::atomic<bool> isRunning{false};
+};
+
+} // namespace dspark

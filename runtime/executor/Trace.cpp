@@ -1,0 +1,144 @@
+#include "runtime/executor/Trace.h"
+#include "runtime/executor/Contents.h"
+#include "runtime/executor/LoopRunner.h"
+#include "runtime/executor/Tracer.h"
+#include <algorithm>
+
+namespace dspark {
+namespace {
+
+// Continuations kept per point; the one used longest ago makes room. Enough for a condition's two ways, a
+// loop over buckets of lengths, a handful of detections.
+constexpr size_t kMaxContinuations = 32;
+
+} // namespace
+
+StatusOr<std::unique_ptr<Trace>> Trace::create(Context &context, TraceState state, int depth,
+                                               std::vector<const void *> slots) {
+  std::unique_ptr<Trace> trace(new Trace(context, depth));
+  trace->slots = std::move(slots);
+  DSPARK_ASSIGN_OR_RETURN(trace->root, Tracer::trace(context, std::move(state), depth, trace->slots));
+  trace->last = trace->root.get();
+  return trace;
+}
+
+Trace::~Trace() = default;
+
+const std::vector<PlacedTensor> *Trace::staticResults() const {
+  return root->end == SegmentEnd::Return ? &root->results : nullptr;
+}
+
+Status Trace::run() {
+  for (Segment *segment = root.get();;) {
+    if (context.profile)
+      executeMeasured(*segment);
+    else
+      execute(*segment);
+    if (segment->end == SegmentEnd::Return) {
+      last = segment;
+      return Status::ok();
+    }
+    segment->key.clear();
+    DSPARK_RETURN_IF_ERROR(observe(*segment));
+    DSPARK_ASSIGN_OR_RETURN(segment, follow(*segment));
+  }
+}
+
+void Trace::execute(Segment &segment) {
+  for (Segment::Patch patch : segment.patches)
+    segment.views[patch.view].data = const_cast<void *>(slots[size_t(patch.slot)]);
+  for (const Record &record : segment.records)
+    runRecord(record);
+}
+
+void Trace::executeMeasured(Segment &segment) {
+  for (Segment::Patch patch : segment.patches)
+    segment.views[patch.view].data = const_cast<void *>(slots[size_t(patch.slot)]);
+  for (const Record &record : segment.records) {
+    auto start = Profile::Clock::now();
+    runRecord(record);
+    context.profile->add(record.step, record.kernel, start, Profile::Clock::now(), record.work.bytes,
+                         record.work.flops);
+  }
+}
+
+void Trace::runRecord(const Record &record) {
+  struct Run {
+    const Record &record;
+    Context &context;
+    int phase;
+  };
+  Run run{record, context, 0};
+  auto tiles = [](void *opaque, uint32_t begin, uint32_t end, int thread) {
+    const Run &run = *static_cast<const Run *>(opaque);
+    std::byte *scratch = run.context.threadScratch.data();
+    KernelPart part{begin,
+                    end,
+                    run.phase,
+                    thread,
+                    scratch ? scratch + uint64_t(thread) * run.context.scratchStride : nullptr,
+                    run.context.sharedScratch.data()};
+    run.record.kernel->run(run.record.call, run.record.work, part);
+  };
+  for (; run.phase < record.work.phases; ++run.phase) {
+    uint32_t count = record.work.tiles[run.phase];
+    if (!record.isSmall)
+      context.pool.run(count, tiles, &run);
+    else if (count > 0)
+      tiles(&run, 0, count, 0);
+  }
+}
+
+Status Trace::observe(Segment &segment) {
+  switch (segment.end) {
+  case SegmentEnd::Return:
+    return Status::ok();
+  case SegmentEnd::Contents:
+    appendContents(segment.observed.info.type, segment.observed.pointer(slots.data()),
+                   elementCount(segment.observed.info.dims), segment.key);
+    return Status::ok();
+  case SegmentEnd::Dims: {
+    // The upper bounds are the dims that the result's view was made with.
+    const Record &record = segment.records.back();
+    size_t next = 0;
+    for (const TensorView &view : record.call.out)
+      for (int i = 0; i < view.rank; ++i, ++next) {
+        int64_t found = segment.kernelDims[next];
+        if (found < 0 || found > view.dims[i])
+          return Status(Code::Internal, record.step->where() + ": kernel " + record.kernel->name +
+                                            " made a dim of " + std::to_string(found) +
+                                            ", expected at most " + std::to_string(view.dims[i]));
+        segment.key.push_back(found);
+      }
+    return Status::ok();
+  }
+  case SegmentEnd::Loop:
+    DSPARK_RETURN_IF_ERROR(segment.loop->run(slots.data()));
+    slots.resize(std::max(slots.size(), size_t(segment.after.slots) + segment.loop->outputs().size()));
+    for (size_t i = 0; i < segment.loop->outputs().size(); ++i) {
+      const LoopRunner::Output &output = segment.loop->outputs()[i];
+      slots[size_t(segment.after.slots) + i] = output.data;
+      segment.key.insert(segment.key.end(), output.dims.begin(), output.dims.end());
+    }
+    return Status::ok();
+  }
+  return Status::ok();
+}
+
+StatusOr<Segment *> Trace::follow(Segment &segment) {
+  auto &known = segment.continuations;
+  ++context.clock;
+  for (Continuation &continuation : known)
+    if (continuation.key == segment.key) {
+      continuation.lastUse = context.clock;
+      return continuation.segment.get();
+    }
+  DSPARK_ASSIGN_OR_RETURN(auto next, Tracer::resume(context, segment, depth, slots));
+  if (known.size() >= kMaxContinuations)
+    known.erase(
+        std::min_element(known.begin(), known.end(), [](auto &a, auto &b) { return a.lastUse < b.lastUse; }));
+  known.push_back({segment.key, std::move(next), context.clock});
+  return known.back().segment.get();
+}
+
+} // namespace dspark
