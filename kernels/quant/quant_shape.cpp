@@ -38,18 +38,27 @@ bool expectBlocks(InferContext &ctx, int axis, int64_t block) {
   return true;
 }
 
+/// The zero point has the scale's shape; models also mix [] and [1].
+bool expectZeroPoint(InferContext &ctx) {
+  const TensorInfo &scale = ctx.in[1];
+  if (!ctx.has(2) || !scale.hasRank || !ctx.in[2].hasRank ||
+      (scale.elements().is(1) && ctx.in[2].elements().is(1)))
+    return true;
+  if (!expectRank(ctx, 2, scale.rank()))
+    return false;
+  for (int i = 0; i < scale.rank(); ++i) {
+    Dim dim = scale.dims[size_t(i)];
+    if (!expectDim(ctx, 2, i, dim))
+      return false;
+  }
+  return true;
+}
+
 /// Scale (operand 1) and zero point (operand 2) fit x by one of the three granularities.
 bool expectScale(InferContext &ctx) {
   const TensorInfo &x = ctx.in[0], &scale = ctx.in[1];
-  if (ctx.has(2) && scale.hasRank && ctx.in[2].hasRank) {
-    if (!expectRank(ctx, 2, scale.rank()))
-      return false;
-    for (int i = 0; i < scale.rank(); ++i) {
-      Dim dim = scale.dims[size_t(i)];
-      if (!expectDim(ctx, 2, i, dim))
-        return false;
-    }
-  }
+  if (!expectZeroPoint(ctx))
+    return false;
   std::optional<int64_t> block = attrInRange(ctx, "block_size", 0, 0, INT64_MAX);
   if (!block || !x.hasRank || !scale.hasRank)
     return block.has_value();
