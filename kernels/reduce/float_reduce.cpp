@@ -1,0 +1,2 @@
+#define DSPARK_FLOAT_REDUCE kFloatReduceBaseline
+#include "kernels/reduce/float_reduce_impl.h"

@@ -1,0 +1,334 @@
+// Reduce for every type. f32 folds with the SIMD loops of an ISA level, other types with scalar loops; sums
+// of parts are taken in f64 (integers: modulo 2^64), and each result is rounded once.
+//
+// Results do not depend on tiles: a result is folded by one tile, or in slices whose length follows from the
+// shape alone and which are joined in order.
+#include "kernels/common/byte_tiles.h"
+#include "kernels/common/element.h"
+#include "kernels/reduce/float_reduce.h"
+#include "kernels/reduce/reduce.h"
+#include "kernels/reduce/reduce_plan.h"
+#include "kernels/reduce/rows.h"
+#include <cmath>
+
+namespace dspark::reduce_ops {
+namespace {
+
+constexpr int64_t kTileElements = 16384; // folded by one tile, about
+constexpr int64_t kStripe = 256;         // results that lanes fold side by side
+
+struct ReduceState {
+  ReduceKind kind;
+  Fold fold;
+  bool hasPlan;
+  ReducePlan plan;
+};
+
+ReduceKind kindOf(const KernelCall &call) {
+  std::string_view name = call.attrs.s("kind", "");
+  return ReduceKind(std::find(std::begin(kReduceKinds), std::end(kReduceKinds), name) -
+                    std::begin(kReduceKinds));
+}
+
+Fold foldOf(ReduceKind kind) {
+  switch (kind) {
+  case ReduceKind::Max:
+  case ReduceKind::LogSumExp: // first the maximum, which is then subtracted
+    return Fold::Max;
+  case ReduceKind::Min:
+    return Fold::Min;
+  case ReduceKind::Prod:
+    return Fold::Prod;
+  case ReduceKind::L1:
+    return Fold::Abs;
+  case ReduceKind::L2:
+  case ReduceKind::SumSquare:
+    return Fold::Square;
+  default:
+    return Fold::Sum;
+  }
+}
+
+/// What parts of results are held in: f64, or for integers their 64-bit type.
+template <typename T>
+using Part = std::conditional_t<!std::is_integral_v<T>, double,
+                                std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+
+template <typename P> P identity(Fold fold, DType type) {
+  if (fold == Fold::Prod)
+    return 1;
+  if (fold != Fold::Max && fold != Fold::Min)
+    return 0;
+  if constexpr (std::is_same_v<P, double>)
+    return fold == Fold::Max ? -INFINITY : INFINITY;
+  if (type == DType::Bool)
+    return fold == Fold::Max ? 0 : 1;
+  int bits = dtypeBits(type);
+  P low = std::is_signed_v<P> ? P(-(int64_t(1) << (bits - 2)) * 2) : P(0);
+  P high = std::is_signed_v<P> ? P(~uint64_t(0) >> (65 - bits)) : P(~uint64_t(0) >> (64 - bits));
+  return fold == Fold::Max ? low : high;
+}
+
+template <typename P> P join(Fold fold, P a, P b) {
+  using U = std::conditional_t<std::is_same_v<P, double>, double, uint64_t>; // integers wrap
+  switch (fold) {
+  case Fold::Prod:
+    return P(U(a) * U(b));
+  case Fold::Max:
+    return a > b || a != a ? a : b;
+  case Fold::Min:
+    return a < b || a != a ? a : b;
+  default:
+    return P(U(a) + U(b));
+  }
+}
+
+template <typename P> P foldOne(Fold fold, P acc, P x) {
+  using U = std::conditional_t<std::is_same_v<P, double>, double, uint64_t>;
+  if (fold == Fold::Abs)
+    x = x < 0 ? P(-U(x)) : x;
+  else if (fold == Fold::Square)
+    x = P(U(x) * U(x));
+  return join(fold, acc, x);
+}
+
+/// The scalar loops, for types other than f32.
+template <typename T> struct ScalarLoops {
+  using P = Part<T>;
+  Fold fold;
+
+  P row(const T *x, int64_t n, P acc) const {
+    for (int64_t i = 0; i < n; ++i)
+      acc = foldOne(fold, acc, P(x[i]));
+    return acc;
+  }
+  void lanes(const T *x, int64_t rows, int64_t stride, int64_t width, P *acc) const {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < width; ++j)
+        acc[j] = foldOne(fold, acc[j], P(x[r * stride + j]));
+  }
+  P expRow(const T *x, int64_t n, P shift, P acc) const {
+    for (int64_t i = 0; i < n; ++i)
+      acc += P(std::exp(double(x[i]) - double(shift)));
+    return acc;
+  }
+  void expLanes(const T *x, int64_t rows, int64_t stride, int64_t width, const P *shift, P *acc) const {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < width; ++j)
+        acc[j] += P(std::exp(double(x[r * stride + j]) - double(shift[j])));
+  }
+};
+
+/// The same over the SIMD loops: parts of f32 become f64 as they are joined.
+struct FloatLoops {
+  using P = double;
+  Fold fold;
+  const FloatReduce &simd;
+
+  double row(const float *x, int64_t n, double acc) const {
+    for (; n > 0; x += kFoldRow, n -= kFoldRow)
+      acc = join(fold, acc, double(simd.row[int(fold)](x, std::min(n, kFoldRow))));
+    return acc;
+  }
+  void lanes(const float *x, int64_t rows, int64_t stride, int64_t width, double *acc) const {
+    float part[kStripe];
+    for (int64_t j = 0; j < width; ++j)
+      part[j] = float(identity<double>(fold, DType::F32));
+    simd.lanes[int(fold)](x, rows, stride, width, part);
+    for (int64_t j = 0; j < width; ++j)
+      acc[j] = join(fold, acc[j], double(part[j]));
+  }
+  double expRow(const float *x, int64_t n, double shift, double acc) const {
+    for (; n > 0; x += kFoldRow, n -= kFoldRow)
+      acc += double(simd.expRow(x, std::min(n, kFoldRow), float(shift)));
+    return acc;
+  }
+  void expLanes(const float *x, int64_t rows, int64_t stride, int64_t width, const double *shift,
+                double *acc) const {
+    float part[kStripe], by[kStripe];
+    for (int64_t j = 0; j < width; ++j) {
+      part[j] = 0;
+      by[j] = float(shift[j]);
+    }
+    simd.expLanes(x, rows, stride, width, by, part);
+    for (int64_t j = 0; j < width; ++j)
+      acc[j] += double(part[j]);
+  }
+};
+
+/// Calls f(offset, run) for the runs of the reduced indices [begin, end): `run` steps of the last reduced
+/// axis.
+template <typename F> void forRuns(const ReducePlan &p, int64_t begin, int64_t end, F f) {
+  int64_t size = p.reducedSize[p.reduced - 1];
+  while (begin < end) {
+    int64_t run = std::min(end - begin, size - begin % size);
+    f(p.reducedOffset(begin), run);
+    begin += run;
+  }
+}
+
+/// Parts of results [first, first + width) of one stripe over the reduced indices [begin, end). In lanes the
+/// results are neighbours in x; in rows there is one.
+template <typename T, typename Loops>
+void foldPart(const ReducePlan &p, const Loops &loops, ReduceKind kind, const T *x, int64_t width,
+              int64_t begin, int64_t end, typename Loops::P *acc) {
+  using P = typename Loops::P;
+  int64_t stride = p.reducedStride[p.reduced - 1];
+  forRuns(p, begin, end, [&](int64_t at, int64_t run) {
+    if (p.isRows)
+      acc[0] = loops.row(x + at, run, acc[0]);
+    else
+      loops.lanes(x + at, run, stride, width, acc);
+  });
+  if (kind != ReduceKind::LogSumExp)
+    return;
+  // acc holds maxima; an infinite one cannot be subtracted, and need not be.
+  P shift[kStripe];
+  for (int64_t j = 0; j < width; ++j) {
+    shift[j] = std::isfinite(double(acc[j])) ? acc[j] : P(0);
+    acc[j] = 0;
+  }
+  forRuns(p, begin, end, [&](int64_t at, int64_t run) {
+    if (p.isRows)
+      acc[0] = loops.expRow(x + at, run, shift[0], acc[0]);
+    else
+      loops.expLanes(x + at, run, stride, width, shift, acc);
+  });
+  for (int64_t j = 0; j < width; ++j)
+    acc[j] = P(std::log(double(acc[j])) + double(shift[j]));
+}
+
+template <typename T, typename P> T finish(ReduceKind kind, P acc, int64_t folded) {
+  double real = double(acc);
+  if (kind == ReduceKind::Mean && std::is_integral_v<P>)
+    return folded == 0 ? T(0) : T(P(acc) / P(folded));
+  real = kind == ReduceKind::Mean     ? real / double(folded)
+         : kind == ReduceKind::L2     ? std::sqrt(real)
+         : kind == ReduceKind::LogSum ? std::log(real)
+                                      : real;
+  if constexpr (std::is_integral_v<T>)
+    return kind == ReduceKind::L2 || kind == ReduceKind::LogSum ? saturate<T>(real) : T(acc);
+  else if constexpr (std::is_same_v<T, double>)
+    return real;
+  else
+    return T(float(real));
+}
+
+/// Calls f(first result, width, offset) for the stripes of results [begin, end).
+template <typename F> void forStripes(const ReducePlan &p, int64_t begin, int64_t end, F f) {
+  int64_t row = p.isRows ? 1 : p.keptSize[p.kept - 1];
+  while (begin < end) {
+    int64_t width = p.isRows ? 1 : std::min({end - begin, row - begin % row, kStripe});
+    f(begin, width, p.keptOffset(begin));
+    begin += width;
+  }
+}
+
+template <typename T, typename Loops>
+void reduceRange(const KernelCall &call, const ReduceState &s, const ReducePlan &p, const Loops &loops,
+                 const KernelPart &part, uint32_t tiles) {
+  using P = typename Loops::P;
+  const T *x = call.in[0].as<const T>();
+  T *y = call.out[0].as<T>();
+  P *parts = reinterpret_cast<P *>(part.shared); // [slices, outputs]
+  P start = identity<P>(s.fold, call.in[0].type);
+  if (part.phase == 1) {
+    RowRange range(p.outputs, tiles, part);
+    for (int64_t o = range.begin; o < range.end; ++o) {
+      P acc = parts[o];
+      for (int64_t slice = 1; slice < p.slices; ++slice)
+        acc = join(s.fold, acc, parts[slice * p.outputs + o]);
+      y[o] = finish<T>(s.kind, acc, p.folded);
+    }
+    return;
+  }
+  // With slices each tile is one slice of all results, else a range of results.
+  RowRange range(p.slices > 1 ? p.slices : p.outputs, tiles, part);
+  for (int64_t slice = p.slices > 1 ? range.begin : 0, last = p.slices > 1 ? range.end : 1; slice < last;
+       ++slice) {
+    int64_t begin = slice * p.sliceLength, end = std::min(p.folded, begin + p.sliceLength);
+    forStripes(p, p.slices > 1 ? 0 : range.begin, p.slices > 1 ? p.outputs : range.end,
+               [&](int64_t first, int64_t width, int64_t offset) {
+                 P acc[kStripe];
+                 std::fill(acc, acc + width, start);
+                 foldPart(p, loops, s.kind, x + offset, width, begin, end, acc);
+                 for (int64_t j = 0; j < width; ++j)
+                   if (p.slices > 1)
+                     parts[slice * p.outputs + first + j] = acc[j];
+                   else
+                     y[first + j] = finish<T>(s.kind, acc[j], p.folded);
+               });
+  }
+}
+
+bool acceptsAny(const KernelCall &call) {
+  // An integer has no place for the exponentials.
+  bool fits = isPlainFloat(call.in[0].type) || kindOf(call) != ReduceKind::LogSumExp;
+  return fits && isPlainNumber(call.in[0].type) && call.in[0].type == call.out[0].type;
+}
+bool acceptsF32(const KernelCall &call) {
+  return call.in[0].type == DType::F32 && call.out[0].type == DType::F32;
+}
+
+void prepare(const KernelCall &call, KernelWork &work) {
+  const TensorView &x = call.in[0];
+  ReduceState &s = work.make<ReduceState>();
+  s.kind = kindOf(call);
+  s.fold = foldOf(s.kind);
+  s.hasPlan = axesAreAttributes(call);
+  int64_t total = x.elements(), outputs = call.out[0].elements();
+  work.bytes = double(dtypeBytes(x.type, total + outputs));
+  work.flops = double(total);
+  work.tiles[0] = uint32_t(std::clamp<int64_t>(std::min(total / kTileElements, outputs), 1, 65536));
+  if (!s.hasPlan)
+    return;
+  ReducePlan &p = s.plan = planReduce(x, reducedAxes(call));
+  // Too few results to keep threads busy: cut the fold itself, into at most 256 slices.
+  if (outputs == 0 || work.tiles[0] >= 16 || total < 4 * kTileElements || s.kind == ReduceKind::LogSumExp)
+    return;
+  p.sliceLength = std::max({kTileElements / outputs, p.folded / 256, int64_t(1)});
+  p.slices = (p.folded + p.sliceLength - 1) / p.sliceLength;
+  if (p.slices < 2)
+    return;
+  work.phases = 2;
+  work.tiles[0] = uint32_t(p.slices);
+  work.tiles[1] = 1;
+  work.scratchShared = size_t(p.slices * outputs) * sizeof(int64_t);
+}
+
+template <typename F> void withPlan(const KernelCall &call, const ReduceState &s, F f) {
+  if (s.hasPlan)
+    f(s.plan);
+  else
+    f(planReduce(call.in[0], reducedAxes(call)));
+}
+
+void runAny(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+  const ReduceState &s = work.get<ReduceState>();
+  withPlan(call, s, [&](const ReducePlan &p) {
+    dispatchNumber(call.in[0].type, [&]<typename T>() {
+      reduceRange<T>(call, s, p, ScalarLoops<T>{s.fold}, part, work.tiles[part.phase]);
+    });
+  });
+}
+
+template <const FloatReduce &kSimd>
+void runF32(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+  const ReduceState &s = work.get<ReduceState>();
+  withPlan(call, s, [&](const ReducePlan &p) {
+    reduceRange<float>(call, s, p, FloatLoops{s.fold, kSimd}, part, work.tiles[part.phase]);
+  });
+}
+
+constexpr Kernel kRows[] = {
+    {"reduce", "reduce_f32_avx512", Isa::Avx512, acceptsF32, prepare, runF32<kFloatReduceAvx512>},
+    {"reduce", "reduce_f32_avx2", Isa::Avx2, acceptsF32, prepare, runF32<kFloatReduceAvx2>},
+    {"reduce", "reduce_f32", Isa::Baseline, acceptsF32, prepare, runF32<kFloatReduceBaseline>},
+    {"reduce", "reduce_any", Isa::Baseline, acceptsAny, prepare, runAny},
+};
+
+} // namespace
+
+std::span<const Kernel> reduceKernelRows() { return kRows; }
+
+} // namespace dspark::reduce_ops
