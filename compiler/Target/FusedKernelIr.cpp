@@ -73,12 +73,11 @@ private:
       forRange(main, columns, index(1), [&](Value j) { emitTile(operands, j, 1, {}); });
       return;
     }
-    Value rest = arith::SubIOp::create(b, loc, columns, main);
-    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest, index(0));
-    auto branch = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    emitTile(operands, main, ShapedType::kDynamic, rest);
+    Value vector = index(vectorWidth(level));
+    forRange(main, columns, vector, [&](Value j) {
+      Value rest = arith::MinUIOp::create(b, loc, arith::SubIOp::create(b, loc, columns, j), vector);
+      emitTile(operands, j, ShapedType::kDynamic, rest);
+    });
   }
 
   void forRange(Value begin, Value end, Value step, llvm::function_ref<void(Value)> body) {

@@ -12,11 +12,10 @@ void registerCodegenDialects(mlir::DialectRegistry &registry);
 
 /// A module with one function that walks the rows and has a linalg.generic per tile:
 ///
-///   for each row                               operands with inner stride 0: loaded here, once
-///     for j = 0, W .. main                     linalg.generic over W elements
-///     the tail, n1 - main elements             linalg.generic over the rest (AVX2, AVX-512: one masked
-///     vector),
-///                                              or over one element at a time (baseline has no masked loads)
+///   for each row              operands with inner stride 0 are loaded here, once
+///     for j = 0, W .. main    a tile of W = tileWidth() elements
+///     for j = main .. n1      the tail: at most a vector under a mask (AVX2, AVX-512), or one element at a
+///                             time (the baseline has no masked loads)
 mlir::OwningOpRef<mlir::ModuleOp> buildFusedKernel(mlir::MLIRContext &context, const FusedKernelSpec &spec,
                                                    Isa level);
 

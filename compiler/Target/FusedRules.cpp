@@ -23,6 +23,13 @@ Value elu(ScalarMath &m, Value x, float alpha) {
   return whereNegative(m, x, m.mul(m.constant(alpha), m.expm1(x)));
 }
 
+Value isInf(ScalarMath &m, Value x, bool negative, bool positive) {
+  auto is = [&](bool wanted, float value) {
+    return m.cmp(Cmp::OEQ, x, m.constant(wanted ? value : __builtin_nanf("")));
+  };
+  return m.fromBool(m.either(is(negative, -__builtin_inff()), is(positive, __builtin_inff())));
+}
+
 constexpr auto kUnaryRules = [] {
   std::array<UnaryRule, size_t(UnaryKind::kCount)> rule{};
   auto on = [&](UnaryKind kind) -> UnaryRule & { return rule[size_t(kind)]; };
@@ -44,7 +51,8 @@ constexpr auto kUnaryRules = [] {
   RULE(elu, elu(m, x, alpha));
   RULE(selu, m.mul(m.constant(beta), elu(m, x, alpha)));
   RULE(celu, whereNegative(m, x, m.mul(m.constant(alpha), m.expm1(m.div(x, m.constant(alpha))))));
-  RULE(thresholded_relu, m.select(m.cmp(Cmp::OGT, x, m.constant(alpha)), x, m.constant(0)));
+  // "Not at most" rather than "greater", so that NaN stays NaN.
+  RULE(thresholded_relu, m.select(m.cmp(Cmp::UGT, x, m.constant(alpha)), x, m.constant(0)));
   RULE(hard_sigmoid, hardSigmoid(m, x, alpha, beta));
   RULE(hard_swish, m.mul(x, hardSigmoid(m, x, alpha, beta)));
   RULE(sigmoid, m.sigmoid(x));
@@ -54,16 +62,14 @@ constexpr auto kUnaryRules = [] {
   RULE(erf, m.erf(x));
   RULE(gelu, m.mul(m.mul(m.constant(0.5f), x),
                    m.add(m.constant(1), m.erf(m.mul(x, m.constant(0.70710678118654752f))))));
-  // 0.5 x (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3)
-  RULE(gelu_tanh, m.mul(x, m.sigmoid(m.mul(m.mul(m.constant(1.5957691216057308f), x),
-                                           m.fma(m.mul(x, x), m.constant(0.044715f), m.constant(1))))));
+  RULE(gelu_tanh, m.geluTanh(x));
   RULE(softplus, m.softplus(x));
   RULE(softsign, m.div(x, m.add(m.constant(1), m.abs(x))));
   RULE(mish, m.mish(x));
   // x + bias below -lambd, x - bias above lambd, else 0
   RULE(shrink,
        m.select(m.cmp(Cmp::OLT, x, m.constant(-alpha)), m.add(x, m.constant(beta)),
-                m.select(m.cmp(Cmp::OGT, x, m.constant(alpha)), m.sub(x, m.constant(beta)), m.constant(0))));
+                m.select(m.cmp(Cmp::UGT, x, m.constant(alpha)), m.sub(x, m.constant(beta)), m.constant(0))));
   RULE(asin, m.asin(x));
   RULE(acos, m.acos(x));
   RULE(atan, m.atan(x));
@@ -74,6 +80,7 @@ constexpr auto kUnaryRules = [] {
   RULE(atanh, m.atanh(x));
   RULE(not, m.fromBool(m.cmp(Cmp::OEQ, x, m.constant(0))));
   RULE(isnan, m.fromBool(m.cmp(Cmp::UNO, x, x)));
+  RULE(isinf, isInf(m, x, alpha != 0, beta != 0));
   RULE(sign, m.select(m.cmp(Cmp::OGT, x, m.constant(0)), m.constant(1), whereNegative(m, x, m.constant(-1))));
 #undef RULE
   return rule;
@@ -146,22 +153,6 @@ bool isPow(const FusedInstruction &instruction) {
   return instruction.category == FusedCategory::Binary && BinaryKind(instruction.kind) == BinaryKind::k_pow;
 }
 
-int operandCount(FusedCategory category) {
-  switch (category) {
-  case FusedCategory::Constant:
-    return 0;
-  case FusedCategory::Unary:
-  case FusedCategory::Clip:
-    return 1;
-  case FusedCategory::Binary:
-  case FusedCategory::Compare:
-    return 2;
-  case FusedCategory::Select:
-    return 3;
-  }
-  return -1;
-}
-
 bool hasRule(const FusedProgram &program, const FusedInstruction &instruction) {
   switch (instruction.category) {
   case FusedCategory::Unary:
@@ -219,7 +210,7 @@ llvm::SmallVector<Value> emitProgram(ScalarMath &m, const FusedProgram &program,
 bool canGenerate(const FusedProgram &program) {
   int defined = program.inputs;
   for (const FusedInstruction &instruction : program.code) {
-    int used = codegen::operandCount(instruction.category);
+    int used = FusedProgram::operandCount(instruction.category);
     int operands[] = {instruction.a, instruction.b, instruction.c};
     for (int i = 0; i < used; ++i)
       if (operands[i] < 0 || operands[i] >= defined)

@@ -16,7 +16,8 @@ constexpr Level kLevels[kIsaCount] = {
 
 llvm::StringRef targetFeatures(Isa level) { return kLevels[int(level)].features; }
 int vectorBits(Isa level) { return kLevels[int(level)].bits; }
-int64_t tileWidth(Isa level) { return 2 * vectorBits(level) / 32; }
+int64_t vectorWidth(Isa level) { return vectorBits(level) / 32; }
+int64_t tileWidth(Isa level) { return 2 * vectorWidth(level); }
 bool hasMaskedVectors(Isa level) { return kLevels[int(level)].masked; }
 
 } // namespace dspark::codegen

@@ -10,7 +10,10 @@ namespace dspark::codegen {
 llvm::StringRef targetFeatures(Isa level);
 /// The widest vector LLVM should use, in bits.
 int vectorBits(Isa level);
-/// f32 elements per tile: two vectors, so that the latency of one polynomial step hides behind the other.
+/// f32 elements of a vector.
+int64_t vectorWidth(Isa level);
+/// f32 elements of a full tile: two vectors, so that the latency of one polynomial step hides behind the
+/// other.
 int64_t tileWidth(Isa level);
 /// Whether loads and stores can be masked per lane.
 bool hasMaskedVectors(Isa level);

@@ -30,7 +30,7 @@ LogicalResult vectorizeTiles(ModuleOp module, Isa level) {
   for (linalg::GenericOp tile : tiles) {
     SmallVector<int64_t> sizes;
     if (tile.hasDynamicShape())
-      sizes.push_back(tileWidth(level));
+      sizes.push_back(vectorWidth(level));
     rewriter.setInsertionPoint(tile);
     SmallVector<bool> scalable(sizes.size(), false);
     FailureOr<linalg::VectorizationResult> result = linalg::vectorize(rewriter, tile, sizes, scalable);

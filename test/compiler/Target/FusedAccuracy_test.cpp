@@ -13,7 +13,7 @@ namespace {
 std::vector<UnaryKind> generatedUnaries() {
   std::vector<UnaryKind> kinds;
   for (int i = 0; i < int(UnaryKind::kCount); ++i)
-    if (canGenerate({1, {unary(UnaryKind(i), 0)}, {1}}))
+    if (canGenerate(program(1, {unary(UnaryKind(i), 0)}, {1})))
       kinds.push_back(UnaryKind(i));
   return kinds;
 }
@@ -45,7 +45,7 @@ TEST(FusedAccuracy, EveryUnaryKindAtEveryLevel) {
   std::vector<UnaryKind> kinds = generatedUnaries();
   std::vector<FusedKernelSpec> specs;
   for (UnaryKind kind : kinds)
-    specs.push_back(contiguous({1, {unary(kind, 0)}, {1}}));
+    specs.push_back(contiguous(1, {unary(kind, 0)}, {1}));
   std::vector<float> x = sweep(), y(x.size());
   for (Isa level : runnableLevels()) {
     LoadedLibrary library(compileOrFail(specs, level));

@@ -19,19 +19,17 @@ public:
   explicit RandomSpecs(uint32_t seed) : random(seed) {}
 
   FusedKernelSpec next() {
-    FusedProgram program;
-    program.inputs = pick(1, 4);
-    int length = pick(1, 14);
-    while (int(program.code.size()) < length) {
-      program.code.push_back(instruction(program.inputs + int(program.code.size())));
-      if (!canGenerate({program.inputs, program.code, {0}}))
-        program.code.pop_back();
+    int inputs = pick(1, 4), length = pick(1, 14);
+    std::vector<FusedInstruction> code;
+    while (int(code.size()) < length) {
+      code.push_back(instruction(inputs + int(code.size())));
+      if (!canGenerate(program(inputs, code, {0})))
+        code.pop_back();
     }
-    int values = program.inputs + length;
-    program.results = {values - 1};
+    std::vector<int> results = {inputs + length - 1};
     for (int more = pick(0, 3); more > 1; --more) // sometimes a second result, now and then an input
-      program.results.push_back(pick(0, values - 1));
-    FusedKernelSpec spec = contiguous(std::move(program));
+      results.push_back(pick(0, inputs + length - 1));
+    FusedKernelSpec spec = contiguous(inputs, std::move(code), std::move(results));
     for (int k = 0; k < spec.program.inputs; ++k) {
       spec.inner[k] = pick(0, 3) != 0;
       spec.types[k] = pick(0, 4) == 0 ? DType::Bool : DType::F32;
@@ -192,10 +190,10 @@ TEST(FusedCodegen, RandomProgramsAgreeWithTheReference) {
 
 // y0 = sigmoid(a + b) * c, y1 = a < b, with c one value per row and b a row of booleans.
 FusedKernelSpec mixedSpec() {
-  FusedKernelSpec spec = contiguous({3,
-                                     {binary(BinaryKind::k_add, 0, 1), unary(UnaryKind::k_sigmoid, 3),
-                                      binary(BinaryKind::k_mul, 4, 2), compare(CompareKind::k_lt, 0, 1)},
-                                     {5, 6}});
+  FusedKernelSpec spec = contiguous(3,
+                                    {binary(BinaryKind::k_add, 0, 1), unary(UnaryKind::k_sigmoid, 3),
+                                     binary(BinaryKind::k_mul, 4, 2), compare(CompareKind::k_lt, 0, 1)},
+                                    {5, 6});
   spec.inner[2] = 0;
   spec.types[1] = DType::Bool;
   return spec;
@@ -225,10 +223,10 @@ TEST(FusedCodegen, EveryTailLength) {
 // Vector body, masked tail and every split of a row into calls give the same bits.
 TEST(FusedCodegen, ResultsDoNotDependOnTheSplit) {
   FusedKernelSpec spec =
-      contiguous({2,
-                  {binary(BinaryKind::k_mul, 0, 1), binary(BinaryKind::k_add, 2, 0),
-                   unary(UnaryKind::k_gelu, 3), unary(UnaryKind::k_tanh, 4), unary(UnaryKind::k_softplus, 5)},
-                  {6}});
+      contiguous(2,
+                 {binary(BinaryKind::k_mul, 0, 1), binary(BinaryKind::k_add, 2, 0),
+                  unary(UnaryKind::k_gelu, 3), unary(UnaryKind::k_tanh, 4), unary(UnaryKind::k_softplus, 5)},
+                 {6});
   RandomSpecs random(4);
   constexpr int64_t n = 203;
   for (Isa level : runnableLevels()) {
@@ -277,7 +275,7 @@ TEST(FusedCodegen, OutputMayReplaceAnInput) {
 
 TEST(FusedCodegen, CopyOfAnInputCallsNothing) {
   // A plain copy loop is what LLVM likes to turn into memcpy.
-  FusedKernelSpec spec = contiguous({1, {}, {0}});
+  FusedKernelSpec spec = contiguous(1, {}, {0});
   LoadedLibrary library(compileOrFail({spec}, Isa::Baseline));
   std::vector<float> x(37, 2.5f), y(37);
   void *operands[] = {x.data(), y.data()};
@@ -288,13 +286,13 @@ TEST(FusedCodegen, CopyOfAnInputCallsNothing) {
 
 // Every kind of instruction in its own kernel, at every level, runnable or not.
 TEST(FusedCodegen, LibrariesNeedNothingAndExportKernelsOnly) {
-  std::vector<FusedKernelSpec> specs = {contiguous({1, {}, {0}}), mixedSpec()};
+  std::vector<FusedKernelSpec> specs = {contiguous(1, {}, {0}), mixedSpec()};
   for (int i = 0; i < int(UnaryKind::kCount); ++i)
-    specs.push_back(contiguous({1, {unary(UnaryKind(i), 0)}, {1}}));
+    specs.push_back(contiguous(1, {unary(UnaryKind(i), 0)}, {1}));
   for (int i = 0; i < int(BinaryKind::kCount); ++i)
-    specs.push_back(contiguous({2, {binary(BinaryKind(i), 0, 1)}, {2}}));
+    specs.push_back(contiguous(2, {binary(BinaryKind(i), 0, 1)}, {2}));
   for (float exponent : {0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 0.5f, -0.5f, -1.0f})
-    specs.push_back(contiguous({1, {constant(exponent), binary(BinaryKind::k_pow, 0, 1)}, {2}}));
+    specs.push_back(contiguous(1, {constant(exponent), binary(BinaryKind::k_pow, 0, 1)}, {2}));
   std::erase_if(specs, [](const FusedKernelSpec &spec) { return !canGenerate(spec.program); });
   llvm::StringSet<> symbols;
   for (const FusedKernelSpec &spec : specs)
@@ -338,7 +336,7 @@ TEST(FusedCodegen, EqualSpecsShareASymbolAndCode) {
 TEST(FusedCodegen, CanGenerateRefusesWhatLosesAccuracy) {
   auto takes = [](std::vector<FusedInstruction> code) {
     int last = int(code.size()) + 1;
-    return canGenerate({2, std::move(code), {last}});
+    return canGenerate(program(2, std::move(code), {last}));
   };
   EXPECT_FALSE(takes({binary(BinaryKind::k_pow, 0, 1)}));                 // exponent not constant
   EXPECT_FALSE(takes({constant(2.5f), binary(BinaryKind::k_pow, 0, 2)})); // no exact form
@@ -347,8 +345,8 @@ TEST(FusedCodegen, CanGenerateRefusesWhatLosesAccuracy) {
   EXPECT_FALSE(takes({unary(UnaryKind::k_bitnot, 0)}));
   EXPECT_FALSE(takes({binary(BinaryKind::k_add, 0, 2)})); // its own value
   EXPECT_FALSE(takes({clip(0, NAN, 1)}));
-  EXPECT_FALSE(canGenerate({1, {}, {1}})); // result that nothing makes
-  EXPECT_FALSE(canGenerate({1, {}, {}}));
+  EXPECT_FALSE(canGenerate(program(1, {}, {1}))); // result that nothing makes
+  EXPECT_FALSE(canGenerate(program(1, {}, {})));
 }
 
 TEST(FusedCodegen, BadSpecsAreNamed) {
@@ -369,7 +367,7 @@ TEST(FusedCodegen, BadSpecsAreNamed) {
   spec.types.pop_back();
   EXPECT_EQ(message(spec),
             "fused kernel 1: the program has 5 operands, but 5 inner strides and 4 types are given");
-  spec = contiguous({2, {binary(BinaryKind::k_mod, 0, 1)}, {2}});
+  spec = contiguous(2, {binary(BinaryKind::k_mod, 0, 1)}, {2});
   EXPECT_EQ(message(spec), "fused kernel 1: the program has an instruction without generated code");
 }
 

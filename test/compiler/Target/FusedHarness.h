@@ -45,14 +45,13 @@ private:
 
 /// Compiles without the cache, so that a test never passes on an old object.
 inline std::vector<std::byte> compileOrFail(const std::vector<FusedKernelSpec> &specs, Isa level) {
-  StatusOr<FusedLibrary> library =
-      compileFused(specs, level, {.threads = 2, .useCache = false});
+  StatusOr<FusedLibrary> library = compileFused(specs, level, {.threads = 2, .useCache = false});
   EXPECT_TRUE(library.isOk()) << library.status().message();
   return library.isOk() ? library->elf : std::vector<std::byte>();
 }
 
 inline FusedInstruction unary(UnaryKind kind, int a) {
-  UnaryDefaults defaults = unaryDefaults(kind);
+  UnaryDefaults defaults = kind == UnaryKind::k_isinf ? UnaryDefaults{1, 1} : unaryDefaults(kind);
   return {FusedCategory::Unary, uint8_t(kind), a, 0, 0, float(defaults.alpha), float(defaults.beta)};
 }
 inline FusedInstruction binary(BinaryKind kind, int a, int b) {
@@ -67,10 +66,19 @@ inline FusedInstruction select(int condition, int yes, int no) {
 inline FusedInstruction clip(int a, float lo, float hi) { return {FusedCategory::Clip, 0, a, 0, 0, lo, hi}; }
 inline FusedInstruction constant(float value) { return {FusedCategory::Constant, 0, 0, 0, 0, value, 0}; }
 
+inline FusedProgram program(int inputs, std::vector<FusedInstruction> code, std::vector<int> results) {
+  FusedProgram made;
+  made.inputs = inputs;
+  made.code = std::move(code);
+  made.results = std::move(results);
+  return made;
+}
+
 /// A spec whose operands are all f32 and contiguous.
-inline FusedKernelSpec contiguous(FusedProgram program) {
-  size_t operands = program.inputs + program.results.size();
-  return {std::move(program), std::vector<int>(operands, 1), std::vector<DType>(operands, DType::F32)};
+inline FusedKernelSpec contiguous(int inputs, std::vector<FusedInstruction> code, std::vector<int> results) {
+  size_t operands = inputs + results.size();
+  return {program(inputs, std::move(code), std::move(results)), std::vector<int>(operands, 1),
+          std::vector<DType>(operands, DType::F32)};
 }
 
 } // namespace dspark::test

@@ -52,7 +52,7 @@ inline double unaryReference(UnaryKind kind, double x, double alpha, double beta
   case UnaryKind::k_celu:
     return x < 0 ? alpha * std::expm1(x / alpha) : x;
   case UnaryKind::k_thresholded_relu:
-    return x > alpha ? x : 0;
+    return x <= alpha ? 0 : x;
   case UnaryKind::k_hard_sigmoid:
     return hardSigmoid();
   case UnaryKind::k_hard_swish:
@@ -78,7 +78,7 @@ inline double unaryReference(UnaryKind kind, double x, double alpha, double beta
   case UnaryKind::k_mish:
     return std::isnan(x) ? x : x * std::tanh(softplus(x));
   case UnaryKind::k_shrink:
-    return x < -alpha ? x + beta : x > alpha ? x - beta : 0;
+    return x < -alpha ? x + beta : x <= alpha ? 0 : x - beta;
   case UnaryKind::k_asin:
     return std::asin(x);
   case UnaryKind::k_acos:
@@ -99,6 +99,8 @@ inline double unaryReference(UnaryKind kind, double x, double alpha, double beta
     return x == 0;
   case UnaryKind::k_isnan:
     return std::isnan(x);
+  case UnaryKind::k_isinf:
+    return std::isinf(x) && (x < 0 ? alpha : beta) != 0;
   default:
     return std::numeric_limits<double>::signaling_NaN(); // no generated code
   }
@@ -165,6 +167,7 @@ inline UnaryBound unaryBound(UnaryKind kind) {
   case UnaryKind::k_thresholded_relu:
   case UnaryKind::k_not:
   case UnaryKind::k_isnan:
+  case UnaryKind::k_isinf:
     return {0};
   case UnaryKind::k_sqrt:
   case UnaryKind::k_reciprocal:

@@ -17,7 +17,7 @@ protected:
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder = pattern;
     for (float value : {1.0f, 2.0f, 3.0f})
-      specs.push_back(contiguous({1, {constant(value), binary(BinaryKind::k_add, 0, 1)}, {2}}));
+      specs.push_back(contiguous(1, {constant(value), binary(BinaryKind::k_add, 0, 1)}, {2}));
   }
   void TearDown() override { fs::remove_all(folder); }
 
