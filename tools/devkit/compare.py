@@ -63,6 +63,11 @@ class Reference:
             self.exact[index] = runCase(lambda feeds: exact.outputs(evaluator, feeds), self.cases[index])
         return self.exact[index]
 
+    def verdict(self, name, index, got):
+        """(agrees, name, detail), the arguments of Checks.report."""
+        agrees, detail = self.judge(index, got)
+        return agrees, name, detail
+
     def judge(self, index, got):
         """(agrees, what to say) of answers to case `index`. Where the two engines are further apart than the tolerance,
         the f64 evaluation decides: ours must be within the tolerance of it, and nearer than onnxruntime."""
