@@ -34,9 +34,24 @@ void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightSt
     passes.addPass(createCSEPass());
     return;
   case Phase::Fuse:
+    // Affine folding first: it exposes activations behind what were scales and shifts.
+    passes.addNestedPass<func::FuncOp>(createFoldAffinePass(weights));
+    passes.addNestedPass<func::FuncOp>(createKeepWeightsQuantizedPass());
+    passes.addNestedPass<func::FuncOp>(createRaiseActivationsPass());
+    passes.addNestedPass<func::FuncOp>(createFuseEpiloguesPass());
+    passes.addPass(createCanonicalizerPass());
+    return;
   case Phase::Layout:
+    passes.addNestedPass<func::FuncOp>(createChannelsLastPass(weights));
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+    return;
   case Phase::Regions:
+    passes.addNestedPass<func::FuncOp>(createFuseElementwisePass());
+    return;
   case Phase::Pack:
+    passes.addNestedPass<func::FuncOp>(createPackWeightsPass(weights));
+    passes.addPass(createCanonicalizerPass());
     return;
   case Phase::Schedule:
     passes.addNestedPass<func::FuncOp>(createResolveOutputDimsPass());

@@ -9,6 +9,11 @@
 #include <memory>
 
 namespace dspark {
+
+std::unique_ptr<mlir::Pass> createFoldAffinePass(std::shared_ptr<WeightStore> weights = nullptr);
+std::unique_ptr<mlir::Pass> createChannelsLastPass(std::shared_ptr<WeightStore> weights = nullptr);
+std::unique_ptr<mlir::Pass> createPackWeightsPass(std::shared_ptr<WeightStore> weights = nullptr);
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "compiler/Transforms/Passes.h.inc"

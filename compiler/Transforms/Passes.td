@@ -12,6 +12,68 @@ def FoldShapesPass : Pass<"dspark-fold-shapes", "::mlir::func::FuncOp"> {
   }];
 }
 
+def FoldAffinePass : Pass<"dspark-fold-affine", "::mlir::func::FuncOp"> {
+  let summary = "Folds batch norms and constant scales and shifts into the convolution before them";
+  let description = [{
+    batch_norm(x) with constant parameters becomes x * scale + shift per channel; then mul(conv(x, w, b), s) becomes
+    conv(x, w*s, b*s) and add(conv(x, w, b), t) becomes conv(x, w, b+t) where s and t are constant per output channel.
+    Weights change by recipe: no byte is read here.
+  }];
+  let constructor = "::dspark::createFoldAffinePass()";
+}
+
+def RaiseActivationsPass : Pass<"dspark-raise-activations", "::mlir::func::FuncOp"> {
+  let summary = "Recognises activations and norms that exporters spell out";
+  let description = [{
+    x * clip(x + 3, 0, 6) / 6 -> hard_swish; x * sigmoid(x) -> silu; clip(x + 3, 0, 6) / 6 -> hard_sigmoid;
+    0.5 * x * (1 + erf(x / sqrt(2))) -> gelu; max(x, 0) -> relu;
+    (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps) * scale + bias over trailing axes -> layer_norm.
+  }];
+}
+
+def FuseEpiloguesPass : Pass<"dspark-fuse-epilogues", "::mlir::func::FuncOp"> {
+  let summary = "Fuses bias, residual and activation into the contraction before them";
+  let description = [{
+    For matmul, matmul_dequant, conv and conv_transpose whose result has one use: add of a constant per output column
+    becomes the bias, add of a tensor of the result's shape the residual, and a unary or clip the activation, in the
+    order the kernels apply them: act(product + bias + residual).
+  }];
+}
+
+def KeepWeightsQuantizedPass : Pass<"dspark-keep-weights-quantized", "::mlir::func::FuncOp"> {
+  let summary = "Keeps int8 weights int8 where a model spells out their dequantisation";
+  let description = [{
+    With w = cast(int8 weight) * scale: matmul(a, w) -> matmul_dequant(a, weight, scale) where scale is one number or one
+    per column, and gather(w, i) -> cast(gather(weight, i)) * scale where scale is one number or one per row.
+  }];
+}
+
+def ChannelsLastPass : Pass<"dspark-channels-last", "::mlir::func::FuncOp"> {
+  let summary = "Gives convolutions, pooling and resizing the layout nhwc and moves transposes out of the way";
+  let description = [{
+    Each such operation is wrapped in transposes; then transposes are pushed down through elementwise operations,
+    reductions, concatenations, slices and pads until they cancel.
+  }];
+  let constructor = "::dspark::createChannelsLastPass()";
+}
+
+def FuseElementwisePass : Pass<"dspark-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Groups elementwise operations into dspark.fused regions";
+  let description = [{
+    A region grows from an operation to the producers whose every use is inside it, so that each intermediate tensor
+    disappears. At most 24 operands and results and 256 instructions. A single cheap operation stays as it is.
+  }];
+}
+
+def PackWeightsPass : Pass<"dspark-pack-weights", "::mlir::func::FuncOp"> {
+  let summary = "Gives constant operands of contractions the layout their kernels read";
+  let description = [{
+    matmul b of [K, N] and matmul_dequant b -> panel16; conv weights in nhwc -> panel16, or depthwise where every group
+    has one input and one output channel. Packing runs when the plan is written.
+  }];
+  let constructor = "::dspark::createPackWeightsPass()";
+}
+
 def ResolveOutputDimsPass : Pass<"dspark-resolve-output-dims", "::mlir::func::FuncOp"> {
   let summary = "Records each result's dims, as expressions over the inputs' symbols, in dspark.dims";
 }

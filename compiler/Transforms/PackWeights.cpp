@@ -1,0 +1,140 @@
+// Constant operands of contractions get the layout their kernels read (runtime/format/PackedLayout.h).
+#include "compiler/Transforms/Passes.h"
+#include "dialects/DSpark/Infer.h"
+#include "runtime/format/PackedLayout.h"
+
+using namespace mlir;
+
+namespace dspark {
+#define GEN_PASS_DEF_PACKWEIGHTSPASS
+#include "compiler/Transforms/Passes.h.inc"
+
+namespace {
+
+// Adds the packed form of `source` to the store. `Shape` is MatrixWeight or ConvWeight.
+template <typename Shape>
+std::string addPacked(const std::shared_ptr<WeightStore> &weights, std::string source, StringRef layout,
+                      const Shape &shape, RankedTensorType type) {
+  Weight packed;
+  packed.type = ir::dtypeOf(type.getElementType());
+  packed.dims.assign(type.getShape().begin(), type.getShape().end());
+  packed.layout = layout.str();
+  packed.derive = [store = std::weak_ptr<WeightStore>(weights), source, layout = layout.str(),
+                   shape](std::vector<std::byte> &bytes, std::string &error) {
+    std::shared_ptr<WeightStore> alive = store.lock();
+    std::optional<WeightBytes> plain = alive ? alive->read(source, error) : std::nullopt;
+    if (!plain)
+      return false;
+    StatusOr<uint64_t> size = packedBytes(layout, shape);
+    if (!size.isOk()) {
+      error = size.status().message();
+      return false;
+    }
+    bytes.resize(*size);
+    Status status = packWeight(layout, shape, plain->bytes(), bytes);
+    if (!status.isOk()) {
+      error = status.message();
+      return false;
+    }
+    alive->release(source);
+    return true;
+  };
+  return weights->add(source + "." + layout.str(), std::move(packed));
+}
+
+class Packer {
+public:
+  Packer(MLIRContext *context, std::shared_ptr<WeightStore> weights)
+      : weights(std::move(weights)), builder(context) {}
+
+  void pack(Operation *op) {
+    auto weight = op->getOperand(1).getDefiningOp<ir::WeightOp>();
+    auto type = weight ? cast<RankedTensorType>(weight.getType()) : RankedTensorType();
+    if (!type || weight.getLayout() || !(text(op, "packed").empty()))
+      return;
+    if (isa<ir::MatmulOp>(op) && type.getElementType().isF32())
+      packMatrix(op, weight, type, 4);
+    else if (isa<ir::MatmulDequantOp>(op) && type.getElementType().isSignlessInteger(8))
+      packMatrix(op, weight, type, 1);
+    else if (isa<ir::ConvOp, ir::ConvTransposeOp>(op) && type.getElementType().isF32() &&
+             text(op, "layout") == "nhwc")
+      packConv(op, weight, type);
+  }
+
+private:
+  static StringRef text(Operation *op, StringRef name) {
+    auto attr = op->getAttrOfType<StringAttr>(name);
+    return attr ? attr.getValue() : StringRef();
+  }
+  static int64_t number(Operation *op, StringRef name, int64_t otherwise) {
+    auto attr = op->getAttrOfType<IntegerAttr>(name);
+    return attr ? attr.getInt() : otherwise;
+  }
+
+  void packMatrix(Operation *op, ir::WeightOp weight, RankedTensorType type, int64_t elementBytes) {
+    if (type.getRank() != 2)
+      return;
+    MatrixWeight shape;
+    shape.isTransposed = number(op, "trans_b", 0) != 0;
+    shape.k = type.getDimSize(shape.isTransposed ? 1 : 0);
+    shape.n = type.getDimSize(shape.isTransposed ? 0 : 1);
+    shape.elementBytes = elementBytes;
+    use(op, weight, type, "panel16", shape);
+  }
+
+  void packConv(Operation *op, ir::WeightOp weight, RankedTensorType type) {
+    ConvWeight shape;
+    shape.group = number(op, "group", 1);
+    shape.isTransposed = isa<ir::ConvTransposeOp>(op);
+    int64_t first = type.getDimSize(0), second = type.getDimSize(1);
+    shape.inputs = shape.isTransposed ? first : second * shape.group;
+    shape.outputs = shape.isTransposed ? second * shape.group : first;
+    for (int64_t dim : type.getShape().drop_front(2))
+      shape.spatial *= dim;
+    bool isDepthwise =
+        !shape.isTransposed && shape.group > 1 && shape.inputs == shape.group && shape.outputs == shape.group;
+    use(op, weight, type, isDepthwise ? "depthwise" : "panel16", shape);
+  }
+
+  template <typename Shape>
+  void use(Operation *op, ir::WeightOp weight, RankedTensorType type, StringRef layout, const Shape &shape) {
+    builder.setInsertionPoint(op);
+    // One packed form per source, layout and transposition, however many operations use it.
+    std::string key = (weight.getWeight() + "|" + layout + "|" + (shape.isTransposed ? "t" : "")).str();
+    auto [it, isNew] = packed.try_emplace(key, "");
+    if (isNew)
+      it->second = addPacked(weights, weight.getWeight().str(), layout, shape, type);
+    Value value = ir::WeightOp::create(builder, weight.getLoc(), type,
+                                       FlatSymbolRefAttr::get(builder.getContext(), it->second),
+                                       builder.getStringAttr(layout));
+    op->setOperand(1, value);
+    op->setAttr("packed", builder.getStringAttr(layout));
+    if (weight->use_empty())
+      weight->erase();
+  }
+
+  std::shared_ptr<WeightStore> weights;
+  OpBuilder builder;
+  std::map<std::string, std::string> packed;
+};
+
+struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
+  explicit PackWeightsPass(std::shared_ptr<WeightStore> store)
+      : weights(store ? std::move(store) : std::make_shared<WeightStore>()) {}
+  void runOnOperation() override {
+    Packer packer(&getContext(), weights);
+    getOperation().walk([&](Operation *op) {
+      if (isa<ir::MatmulOp, ir::MatmulDequantOp, ir::ConvOp, ir::ConvTransposeOp>(op))
+        packer.pack(op);
+    });
+  }
+  std::shared_ptr<WeightStore> weights;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createPackWeightsPass(std::shared_ptr<WeightStore> weights) {
+  return std::make_unique<PackWeightsPass>(std::move(weights));
+}
+
+} // namespace dspark
