@@ -1,0 +1,2 @@
+#define DSPARK_FLOAT_NORM kFloatNormBaseline
+#include "kernels/norm/float_norm_impl.h"
