@@ -145,7 +145,8 @@ UnaryParams unaryParams(const Attrs &attrs, UnaryKind kind) {
   if (kind == UnaryKind::k_isinf)
     return {double(attrs.i("detect_negative", 1) != 0), double(attrs.i("detect_positive", 1) != 0)};
   if (kind == UnaryKind::k_shrink)
-    return {attrs.f("lambd", otherwise.alpha), attrs.f("bias", otherwise.beta)};
+    return {attrs.f("lambd", attrs.f("alpha", otherwise.alpha)),
+            attrs.f("bias", attrs.f("beta", otherwise.beta))};
   if (kind == UnaryKind::k_selu)
     return {attrs.f("alpha", otherwise.alpha), attrs.f("beta", attrs.f("gamma", otherwise.beta))};
   return {attrs.f("alpha", otherwise.alpha), attrs.f("beta", otherwise.beta)};

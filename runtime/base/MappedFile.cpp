@@ -13,7 +13,8 @@ StatusOr<std::unique_ptr<MappedFile>> MappedFile::open(const std::string &path) 
     Code code = errno == ENOENT || errno == ENOTDIR ? Code::NotFound : Code::IoError;
     return Status(code, path + ": cannot " + what + ": " + std::strerror(errno));
   };
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: a FIFO must be refused, not waited for.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     return failure("open");
   struct stat info;

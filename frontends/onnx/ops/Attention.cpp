@@ -1,8 +1,39 @@
 // Attention and its linear relatives, rotary embedding, cache updates.
-#include "frontends/onnx/Node.h"
+#include "frontends/onnx/GraphImporter.h"
+#include <cmath>
 
 namespace dspark::onnx {
 namespace {
+
+/// One of FlexAttention's modifier graphs, which map a tensor to one of the same shape, put in line.
+mlir::Value modify(Node &n, std::string_view name, mlir::Value x) {
+  const auto *graph = n.attribute(name);
+  if (!graph || n.failed())
+    return x;
+  auto outputs = n.importer().body(n, graph->g(), *n.importer().builder().getInsertionBlock(), {x});
+  if (outputs && outputs->size() != 1)
+    n.invalid(std::string(name) + " makes " + std::to_string(outputs->size()) + " values; expected 1");
+  return outputs && !n.failed() ? outputs->front() : mlir::Value();
+}
+
+/// Without modifiers a kernel of its own; with them softmax(score_mod(Q @ K^T * scale)) @ V in pieces.
+void buildFlexAttention(Node &n) {
+  if (!n.hasAttribute("score_mod") && !n.hasAttribute("prob_mod"))
+    return n.out(0, n.one("flex_attention", n.inputs(), n.pick("scale softmax_precision")));
+  TensorInfo q = n.info(n.in(0)), k = n.info(n.in(1));
+  if (q.type != DType::F32 || n.i("softmax_precision", 1) != int64_t(DType::F32))
+    return n.unsupported("FlexAttention with modifiers is supported in f32 only");
+  if (q.rank() != 4 || k.rank() != 4 || !q.dims[3].isConst() || !q.dims[1].provablyEqual(k.dims[1]))
+    return n.unsupported("FlexAttention with modifiers needs equal numbers of heads and a known head size");
+  double scale = n.f("scale", 1 / std::sqrt(double(q.dims[3].value())));
+  mlir::Value scores = n.one("matmul", {n.in(0), n.in(1)}, {n.attr("trans_b", int64_t(1))});
+  scores = modify(n, "score_mod", n.binary("mul", scores, n.scalarLike(scores, scale)));
+  if (!scores)
+    return;
+  mlir::Value probs = modify(n, "prob_mod", n.one("softmax", {scores}, {n.attr("axis", int64_t(-1))}));
+  if (probs)
+    n.out(0, n.one("matmul", {probs, n.in(2)}));
+}
 
 constexpr OpRow rows[] = {
     direct("Attention", 23, {3, 7, 1, 4}, "attention",
@@ -15,6 +46,8 @@ constexpr OpRow rows[] = {
            "chunk_size:i kv_num_heads:i! q_num_heads:i! scale:f update_rule:s"),
     direct("CausalConvWithState", 27, {2, 4, 2, 2}, "causal_conv_with_state", "activation:s"),
     direct("SwiGLU", 28, {2, 2}, "swiglu", "alpha:f"),
+    in("ai.onnx.preview", built("FlexAttention", 1, {3, 3}, buildFlexAttention,
+                                "scale:f softmax_precision:i score_mod:g prob_mod:g")),
     direct("TensorScatter", 24, {2, 3}, "tensor_scatter", "axis:i mode:s"),
 };
 

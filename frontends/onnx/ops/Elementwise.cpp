@@ -174,7 +174,7 @@ constexpr OpRow rows[] = {
 
     direct("Where", 9, {3, 3}, "select"),
     direct("Identity", 1, {}, "identity"),
-    direct("BitCast", 26, {}, "bit_cast", "to:i!"),
+    direct("BitCast", 26, {}, "bitcast", "to:i!"),
     built("Cast", 1, {}, buildCast1, "to:s!"),
     built("Cast", 6, {}, buildCast, "to:i! saturate:i round_mode:s"),
     built("CastLike", 15, {2, 2}, buildCastLike, "saturate:i round_mode:s"),

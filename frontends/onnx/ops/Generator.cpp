@@ -40,15 +40,13 @@ void buildConstantOfShape(Node &n) {
   n.out(0, n.one("constant_of_shape", {n.in(0)}, {one, n.attr("dtype", int64_t(fill.type))}));
 }
 
-/// In training mode elements are dropped at random; otherwise data pass, and the mask is all true.
+/// Data pass, and the mask is all true, unless training_mode may be true: then elements are dropped at
+/// random.
 void buildDropout(Node &n) {
-  if (n.has(2)) {
-    const TensorInfo mode = n.info(n.in(2));
-    if (!mode.hasContents || mode.ints.size() != 1 || !mode.ints[0].isConst())
-      return n.unsupported("Dropout whose training_mode is not a constant");
-    if (mode.ints[0].value())
-      return n.outs(n.emit("dropout", n.inputs(), n.pick("seed"), n.wants(1) ? 2 : 1));
-  }
+  TensorInfo training = n.info(n.in(2));
+  bool isOff = training.hasContents && training.ints.size() == 1 && training.ints[0].is(0);
+  if (n.has(2) && !isOff)
+    return n.outs(n.emit("dropout", n.inputs(), n.pick("seed"), n.wants(1) ? 2 : 1));
   n.out(0, n.one("identity", {n.in(0)}));
   if (n.wants(1)) // before opset 10 the mask had the data's type; nobody reads it in inference
     n.out(1, n.one("expand", {n.scalar(DType::Bool, 1), n.one("shape", {n.in(0)})}));

@@ -17,7 +17,7 @@ constexpr OpRow rows[] = {
     direct("OneHot", 9, {3, 3}, "one_hot", "axis:i"),
     built("TopK", 1, {1, 1, 2, 2}, buildTopK1, "axis:i k:i!"),
     direct("TopK", 10, {2, 2, 2, 2}, "top_k", "axis:i largest:i sorted:i"),
-    direct("NonZero", 9, {}, "non_zero"),
+    direct("NonZero", 9, {}, "nonzero"),
     direct("Compress", 9, {2, 2}, "compress", "axis:i"),
     direct("Unique", 11, {1, 1, 1, 4}, "unique", "axis:i sorted:i"),
     direct("NonMaxSuppression", 10, {2, 5}, "non_max_suppression", "center_point_box:i"),

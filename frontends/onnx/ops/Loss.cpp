@@ -17,7 +17,6 @@ constexpr OpRow rows[] = {
                          "alpha:f beta:f epsilon:f norm_coefficient:f norm_coefficient_post:f")),
     in(kTraining, direct("Momentum", 1, {3, kVariadic, 1, kVariadic}, "momentum",
                          "alpha:f! beta:f! mode:s! norm_coefficient:f!")),
-    in("ai.onnx.preview", direct("FlexAttention", 1, {3, 5}, "flex_attention", "scale:f")),
 };
 
 } // namespace

@@ -55,40 +55,6 @@ void buildTile1(Node &n) {
   n.unsupported("Tile before opset 6 (tiles and axis as operands) is not supported");
 }
 
-/// The pad amounts depend on dims, so it is put together from slices and pads of one axis at a time: first
-/// cut to the smaller of the two sizes, then pad to the target.
-void buildCenterCropPad(Node &n) {
-  auto rank = n.rank(n.in(0));
-  if (!rank)
-    return n.unsupported("CenterCropPad needs an input of known rank");
-  std::vector<int64_t> axes = n.ints("axes");
-  if (!n.hasAttribute("axes")) {
-    axes.resize(size_t(*rank));
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  mlir::Value x = n.in(0), target = n.cast(n.in(1), DType::I64), two = n.list({2});
-  for (size_t k = 0; k < axes.size(); ++k) {
-    int64_t axis = axes[k] < 0 ? axes[k] + *rank : axes[k];
-    if (axis < 0 || axis >= *rank)
-      return n.invalid("axis " + std::to_string(axes[k]) + " is outside the input's rank " +
-                       std::to_string(*rank));
-    mlir::Value position = n.list({int64_t(k)});
-    mlir::Value want = n.one("slice", {target, position, n.list({int64_t(k) + 1}), n.list({0})});
-    mlir::Value have = n.one("shape", {x}, {n.attr("start", axis), n.attr("end", axis + 1)});
-    mlir::Value zero = n.list({0});
-    mlir::Value surplus = n.binary("max", n.binary("sub", have, want), zero);
-    mlir::Value first = n.binary("div", surplus, two);
-    mlir::Value kept = n.binary("min", have, want);
-    x = n.one("slice", {x, first, n.binary("add", first, kept), n.list({axis})});
-    mlir::Value missing = n.binary("max", n.binary("sub", want, have), zero);
-    mlir::Value before = n.binary("div", missing, two);
-    mlir::Value pads =
-        n.one("concat", {before, n.binary("sub", missing, before)}, {n.attr("axis", int64_t(0))});
-    x = n.one("pad", {x, pads, mlir::Value(), n.list({axis})});
-  }
-  n.out(0, x);
-}
-
 constexpr OpRow rows[] = {
     built("Reshape", 1, {}, buildReshape1, "shape:I!"),
     direct("Reshape", 5, {2, 2}, "reshape", "allowzero:i"),
@@ -116,7 +82,7 @@ constexpr OpRow rows[] = {
     direct("SpaceToDepth", 1, {}, "space_to_depth", "blocksize:i! mode:s"),
     direct("ReverseSequence", 10, {2, 2}, "reverse_sequence", "batch_axis:i time_axis:i"),
     direct("Trilu", 14, {1, 2}, "trilu", "upper:i"),
-    built("CenterCropPad", 18, {2, 2}, buildCenterCropPad, "axes:I"),
+    direct("CenterCropPad", 18, {2, 2}, "center_crop_pad", "axes:I"),
 };
 
 } // namespace
