@@ -1,0 +1,23 @@
+// The ml family: classical machine learning (ai.onnx.ml on numbers), n-gram counts, and determinants.
+#pragma once
+#include "kernels/common/kernel.h"
+
+namespace dspark {
+
+InferStatus inferDet(InferContext &ctx);
+InferStatus inferBinarizer(InferContext &ctx);
+InferStatus inferLabelEncoder(InferContext &ctx);
+InferStatus inferTfIdf(InferContext &ctx);
+InferStatus inferTreeEnsemble(InferContext &ctx);
+
+#define DSPARK_ML_KERNEL(Name)                                                                               \
+  void prepare##Name(const KernelCall &call, KernelWork &work);                                              \
+  void run##Name(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+DSPARK_ML_KERNEL(Det)
+DSPARK_ML_KERNEL(Binarizer)
+DSPARK_ML_KERNEL(LabelEncoder)
+DSPARK_ML_KERNEL(TfIdf)
+DSPARK_ML_KERNEL(TreeEnsemble)
+#undef DSPARK_ML_KERNEL
+
+} // namespace dspark
