@@ -12,40 +12,6 @@ constexpr int kMaxLiveSegments = 1 << 14; // beyond, all traces are dropped befo
 constexpr uint64_t kLargestLimit = uint64_t(1) << 44;
 constexpr int kMaxThreads = 1024;
 
-bool isDense(const BorrowedTensor &tensor) {
-  if (!tensor.strides)
-    return true;
-  int64_t expected = 1;
-  for (int i = tensor.rank - 1; i >= 0; --i) {
-    if (tensor.dims[i] == 0)
-      return true;
-    if (tensor.dims[i] != 1 && tensor.strides[i] != expected)
-      return false;
-    expected *= tensor.dims[i];
-  }
-  return true;
-}
-
-// Copies strided elements to dense ones, the innermost dim in a loop of its own.
-void gather(const BorrowedTensor &tensor, std::byte *to) {
-  size_t bytes = size_t(dtypeBits(tensor.type) / 8);
-  int64_t index[kMaxRank] = {};
-  const auto *from = static_cast<const std::byte *>(tensor.data);
-  int last = tensor.rank - 1;
-  for (;;) {
-    int64_t base = 0;
-    for (int i = 0; i < last; ++i)
-      base += index[i] * tensor.strides[i];
-    for (int64_t i = 0; i < tensor.dims[last]; ++i, to += bytes)
-      std::memcpy(to, from + (base + i * tensor.strides[last]) * int64_t(bytes), bytes);
-    int axis = last - 1;
-    while (axis >= 0 && ++index[axis] == tensor.dims[axis])
-      index[axis--] = 0;
-    if (axis < 0)
-      return;
-  }
-}
-
 } // namespace
 
 Session::Session(std::shared_ptr<const Program> program, const SessionOptions &options, int threads,
@@ -177,7 +143,7 @@ Status Session::lend(std::span<const BorrowedTensor> inputs, Trace &trace) {
       elements *= inputs[i].dims[d];
     DSPARK_RETURN_IF_ERROR(
         inputCopies[i].ensure(uint64_t(dtypeBytes(inputs[i].type, elements)), "a copy of an input"));
-    gather(inputs[i], inputCopies[i].data());
+    copyStridedToDense(inputs[i], inputCopies[i].data());
     trace.slots[i] = inputCopies[i].data();
   }
   return Status::ok();

@@ -2,6 +2,7 @@
 // shapes is traced once; after that a run of it allocates nothing and only walks records.
 #pragma once
 #include "runtime/executor/Context.h"
+#include "runtime/executor/Strided.h"
 #include "runtime/executor/Trace.h"
 #include <atomic>
 
@@ -12,15 +13,6 @@ struct SessionOptions {
   uint64_t memoryLimit = 0; // bytes for tensors and scratch, weights not counted; 0: what the machine has
   Isa isa = activeIsa();    // no kernel above this level
   bool nativeCode = true;   // false: generated code is not loaded, catalogue kernels do its work
-};
-
-/// A tensor that the caller lends. Strides are in elements; null means dense row-major.
-struct BorrowedTensor {
-  void *data = nullptr;
-  DType type = DType::Undefined;
-  int32_t rank = 0;
-  const int64_t *dims = nullptr;
-  const int64_t *strides = nullptr;
 };
 
 struct MemoryFigures {
