@@ -134,9 +134,19 @@ template <typename T> inline void transposeBlock(const T *src, int64_t from, T *
     *reinterpret_cast<U *>(dst + j * to) = rows[j];
 }
 
+// A few long rows become short ones (colour planes become pixels).
+template <int kRows, typename T>
+void interleave(const T *src, int64_t from, T *dst, int64_t to, int64_t columns) {
+  for (int64_t j = 0; j < columns; ++j)
+    for (int i = 0; i < kRows; ++i)
+      dst[j * to + i] = src[i * from + j];
+}
+
 // dst[j * to + i] = src[i * from + j] for i < rows, j < columns.
 template <typename T>
 void transposePiece(const T *src, int64_t from, T *dst, int64_t to, int64_t rows, int64_t columns) {
+  if (rows == 3)
+    return to == 3 ? interleave<3>(src, from, dst, 3, columns) : interleave<3>(src, from, dst, to, columns);
   if constexpr (sizeof(T) <= 8) {
     constexpr int64_t N = 16 / sizeof(T);
     int64_t wholeRows = columns >= N ? rows / N * N : 0, wholeColumns = columns / N * N;

@@ -15,7 +15,7 @@ namespace dspark::reduce_ops {
 namespace {
 
 constexpr int64_t kTileElements = 16384; // folded by one tile, about
-constexpr int64_t kStripe = 256;         // results that lanes fold side by side
+constexpr int64_t kStripe = 128;         // results that lanes fold side by side
 
 struct ReduceState {
   ReduceKind kind;
@@ -69,27 +69,44 @@ template <typename P> P identity(Fold fold, DType type) {
   return fold == Fold::Max ? low : high;
 }
 
-template <typename P> P join(Fold fold, P a, P b) {
-  using U = std::conditional_t<std::is_same_v<P, double>, double, uint64_t>; // integers wrap
+/// Calls f with the fold as a compile-time constant, so that loops over results have no branch inside.
+template <typename F> auto withFold(Fold fold, F f) {
+  using enum Fold;
   switch (fold) {
-  case Fold::Prod:
-    return P(U(a) * U(b));
-  case Fold::Max:
-    return a > b || a != a ? a : b;
-  case Fold::Min:
-    return a < b || a != a ? a : b;
+  case Sum:
+    return f(std::integral_constant<Fold, Sum>());
+  case Abs:
+    return f(std::integral_constant<Fold, Abs>());
+  case Square:
+    return f(std::integral_constant<Fold, Square>());
+  case Prod:
+    return f(std::integral_constant<Fold, Prod>());
+  case Max:
+    return f(std::integral_constant<Fold, Max>());
   default:
-    return P(U(a) + U(b));
+    return f(std::integral_constant<Fold, Min>());
   }
 }
 
-template <typename P> P foldOne(Fold fold, P acc, P x) {
+template <Fold kFold, typename P> P join(P a, P b) {
+  using U = std::conditional_t<std::is_same_v<P, double>, double, uint64_t>; // integers wrap
+  if constexpr (kFold == Fold::Prod)
+    return P(U(a) * U(b));
+  else if constexpr (kFold == Fold::Max)
+    return a > b || a != a ? a : b;
+  else if constexpr (kFold == Fold::Min)
+    return a < b || a != a ? a : b;
+  else
+    return P(U(a) + U(b));
+}
+
+template <Fold kFold, typename P> P foldOne(P acc, P x) {
   using U = std::conditional_t<std::is_same_v<P, double>, double, uint64_t>;
-  if (fold == Fold::Abs)
+  if constexpr (kFold == Fold::Abs)
     x = x < 0 ? P(-U(x)) : x;
-  else if (fold == Fold::Square)
+  else if constexpr (kFold == Fold::Square)
     x = P(U(x) * U(x));
-  return join(fold, acc, x);
+  return join<kFold>(acc, x);
 }
 
 /// The scalar loops, for types other than f32.
@@ -98,14 +115,18 @@ template <typename T> struct ScalarLoops {
   Fold fold;
 
   P row(const T *x, int64_t n, P acc) const {
-    for (int64_t i = 0; i < n; ++i)
-      acc = foldOne(fold, acc, P(x[i]));
-    return acc;
+    return withFold(fold, [&](auto f) {
+      for (int64_t i = 0; i < n; ++i)
+        acc = foldOne<f.value>(acc, P(x[i]));
+      return acc;
+    });
   }
   void lanes(const T *x, int64_t rows, int64_t stride, int64_t width, P *acc) const {
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t j = 0; j < width; ++j)
-        acc[j] = foldOne(fold, acc[j], P(x[r * stride + j]));
+    withFold(fold, [&](auto f) {
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t j = 0; j < width; ++j)
+          acc[j] = foldOne<f.value>(acc[j], P(x[r * stride + j]));
+    });
   }
   P expRow(const T *x, int64_t n, P shift, P acc) const {
     for (int64_t i = 0; i < n; ++i)
@@ -126,17 +147,20 @@ struct FloatLoops {
   const FloatReduce &simd;
 
   double row(const float *x, int64_t n, double acc) const {
-    for (; n > 0; x += kFoldRow, n -= kFoldRow)
-      acc = join(fold, acc, double(simd.row[int(fold)](x, std::min(n, kFoldRow))));
-    return acc;
+    return withFold(fold, [&](auto f) {
+      for (; n > 0; x += kFoldRow, n -= kFoldRow)
+        acc = join<f.value>(acc, double(simd.row[int(f.value)](x, std::min(n, kFoldRow))));
+      return acc;
+    });
   }
   void lanes(const float *x, int64_t rows, int64_t stride, int64_t width, double *acc) const {
     float part[kStripe];
-    for (int64_t j = 0; j < width; ++j)
-      part[j] = float(identity<double>(fold, DType::F32));
+    std::fill(part, part + width, float(identity<double>(fold, DType::F32)));
     simd.lanes[int(fold)](x, rows, stride, width, part);
-    for (int64_t j = 0; j < width; ++j)
-      acc[j] = join(fold, acc[j], double(part[j]));
+    withFold(fold, [&](auto f) {
+      for (int64_t j = 0; j < width; ++j)
+        acc[j] = join<f.value>(acc[j], double(part[j]));
+    });
   }
   double expRow(const float *x, int64_t n, double shift, double acc) const {
     for (; n > 0; x += kFoldRow, n -= kFoldRow)
@@ -161,7 +185,7 @@ struct FloatLoops {
 template <typename F> void forRuns(const ReducePlan &p, int64_t begin, int64_t end, F f) {
   int64_t size = p.reducedSize[p.reduced - 1];
   while (begin < end) {
-    int64_t run = std::min(end - begin, size - begin % size);
+    int64_t run = p.reduced == 1 ? end - begin : std::min(end - begin, size - begin % size);
     f(p.reducedOffset(begin), run);
     begin += run;
   }
@@ -198,29 +222,51 @@ void foldPart(const ReducePlan &p, const Loops &loops, ReduceKind kind, const T 
     acc[j] = P(std::log(double(acc[j])) + double(shift[j]));
 }
 
-template <typename T, typename P> T finish(ReduceKind kind, P acc, int64_t folded) {
-  double real = double(acc);
-  if (kind == ReduceKind::Mean && std::is_integral_v<P>)
-    return folded == 0 ? T(0) : T(P(acc) / P(folded));
-  real = kind == ReduceKind::Mean     ? real / double(folded)
-         : kind == ReduceKind::L2     ? std::sqrt(real)
-         : kind == ReduceKind::LogSum ? std::log(real)
-                                      : real;
-  if constexpr (std::is_integral_v<T>)
-    return kind == ReduceKind::L2 || kind == ReduceKind::LogSum ? saturate<T>(real) : T(acc);
-  else if constexpr (std::is_same_v<T, double>)
-    return real;
-  else
-    return T(float(real));
+/// Rounds `width` finished folds into results.
+template <typename T, typename P>
+void finish(ReduceKind kind, const P *acc, T *y, int64_t width, int64_t folded) {
+  auto write = [&](auto map) {
+    for (int64_t j = 0; j < width; ++j)
+      y[j] = map(acc[j]);
+  };
+  auto real = [](double value) {
+    if constexpr (std::is_integral_v<T>)
+      return saturate<T>(value);
+    else
+      return fromReal<T>(value);
+  };
+  switch (kind) {
+  case ReduceKind::Mean:
+    if constexpr (std::is_integral_v<T>)
+      return write([&](P a) { return folded == 0 ? T(0) : T(a / P(folded)); });
+    else
+      return write([&](P a) { return real(a / double(folded)); });
+  case ReduceKind::L2:
+    return write([&](P a) { return real(std::sqrt(double(a))); });
+  case ReduceKind::LogSum:
+    return write([&](P a) { return real(std::log(double(a))); });
+  default:
+    if constexpr (std::is_integral_v<T>)
+      return write([](P a) { return T(a); });
+    else
+      return write(real);
+  }
 }
 
-/// Calls f(first result, width, offset) for the stripes of results [begin, end).
+/// Results are computed in stripes: one of them where rows are folded, up to kStripe neighbours in lanes.
+int64_t stripesPerRow(const ReducePlan &p) {
+  return p.isRows ? 1 : (p.keptSize[p.kept - 1] + kStripe - 1) / kStripe;
+}
+int64_t stripesOf(const ReducePlan &p) {
+  return p.isRows ? p.outputs : p.outputs / std::max<int64_t>(p.keptSize[p.kept - 1], 1) * stripesPerRow(p);
+}
+
+/// Calls f(first result, width, offset) for the stripes [begin, end).
 template <typename F> void forStripes(const ReducePlan &p, int64_t begin, int64_t end, F f) {
-  int64_t row = p.isRows ? 1 : p.keptSize[p.kept - 1];
-  while (begin < end) {
-    int64_t width = p.isRows ? 1 : std::min({end - begin, row - begin % row, kStripe});
-    f(begin, width, p.keptOffset(begin));
-    begin += width;
+  int64_t row = p.isRows ? 1 : p.keptSize[p.kept - 1], perRow = stripesPerRow(p);
+  for (int64_t stripe = begin; stripe < end; ++stripe) {
+    int64_t at = stripe % perRow * kStripe, first = stripe / perRow * row + at;
+    f(first, std::min(kStripe, row - at), p.keptOffset(first));
   }
 }
 
@@ -236,27 +282,28 @@ void reduceRange(const KernelCall &call, const ReduceState &s, const ReducePlan 
     RowRange range(p.outputs, tiles, part);
     for (int64_t o = range.begin; o < range.end; ++o) {
       P acc = parts[o];
-      for (int64_t slice = 1; slice < p.slices; ++slice)
-        acc = join(s.fold, acc, parts[slice * p.outputs + o]);
-      y[o] = finish<T>(s.kind, acc, p.folded);
+      withFold(s.fold, [&](auto fold) {
+        for (int64_t slice = 1; slice < p.slices; ++slice)
+          acc = join<fold.value>(acc, parts[slice * p.outputs + o]);
+      });
+      finish(s.kind, &acc, y + o, 1, p.folded);
     }
     return;
   }
-  // With slices each tile is one slice of all results, else a range of results.
-  RowRange range(p.slices > 1 ? p.slices : p.outputs, tiles, part);
+  // With slices each tile is one slice of all results, else a range of stripes.
+  RowRange range(p.slices > 1 ? p.slices : stripesOf(p), tiles, part);
   for (int64_t slice = p.slices > 1 ? range.begin : 0, last = p.slices > 1 ? range.end : 1; slice < last;
        ++slice) {
     int64_t begin = slice * p.sliceLength, end = std::min(p.folded, begin + p.sliceLength);
-    forStripes(p, p.slices > 1 ? 0 : range.begin, p.slices > 1 ? p.outputs : range.end,
+    forStripes(p, p.slices > 1 ? 0 : range.begin, p.slices > 1 ? stripesOf(p) : range.end,
                [&](int64_t first, int64_t width, int64_t offset) {
                  P acc[kStripe];
                  std::fill(acc, acc + width, start);
                  foldPart(p, loops, s.kind, x + offset, width, begin, end, acc);
-                 for (int64_t j = 0; j < width; ++j)
-                   if (p.slices > 1)
-                     parts[slice * p.outputs + first + j] = acc[j];
-                   else
-                     y[first + j] = finish<T>(s.kind, acc[j], p.folded);
+                 if (p.slices > 1)
+                   std::copy(acc, acc + width, parts + slice * p.outputs + first);
+                 else
+                   finish(s.kind, acc, y + first, width, p.folded);
                });
   }
 }
@@ -279,13 +326,18 @@ void prepare(const KernelCall &call, KernelWork &work) {
   int64_t total = x.elements(), outputs = call.out[0].elements();
   work.bytes = double(dtypeBytes(x.type, total + outputs));
   work.flops = double(total);
-  work.tiles[0] = uint32_t(std::clamp<int64_t>(std::min(total / kTileElements, outputs), 1, 65536));
-  if (!s.hasPlan)
-    return;
-  ReducePlan &p = s.plan = planReduce(x, reducedAxes(call));
+  // Where the axes are not known yet, the least number of stripes there can be.
+  int64_t stripes = (outputs + kStripe - 1) / kStripe;
+  if (s.hasPlan) {
+    s.plan = planReduce(x, reducedAxes(call));
+    stripes = stripesOf(s.plan);
+  }
+  work.tiles[0] = uint32_t(std::clamp<int64_t>(std::min(total / kTileElements, stripes), 1, 65536));
   // Too few results to keep threads busy: cut the fold itself, into at most 256 slices.
-  if (outputs == 0 || work.tiles[0] >= 16 || total < 4 * kTileElements || s.kind == ReduceKind::LogSumExp)
+  if (!s.hasPlan || outputs == 0 || stripes >= 16 || total < 4 * kTileElements ||
+      s.kind == ReduceKind::LogSumExp)
     return;
+  ReducePlan &p = s.plan;
   p.sliceLength = std::max({kTileElements / outputs, p.folded / 256, int64_t(1)});
   p.slices = (p.folded + p.sliceLength - 1) / p.sliceLength;
   if (p.slices < 2)

@@ -24,11 +24,11 @@ struct ReducePlan {
 private:
   static int64_t offset(int64_t index, int axes, const int64_t *size, const int64_t *stride) {
     int64_t at = 0;
-    for (int i = axes - 1; i >= 0; --i) {
+    for (int i = axes - 1; i > 0; --i) {
       at += index % size[i] * stride[i];
       index /= size[i];
     }
-    return at;
+    return axes > 0 ? at + index * stride[0] : 0;
   }
 };
 
