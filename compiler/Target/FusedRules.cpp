@@ -23,6 +23,11 @@ Value elu(ScalarMath &m, Value x, float alpha) {
   return whereNegative(m, x, m.mul(m.constant(alpha), m.expm1(x)));
 }
 
+// NaN stays NaN, either zero gives +0.
+Value sign(ScalarMath &m, Value x) {
+  Value positiveOrZero = m.select(m.cmp(Cmp::OGT, x, m.constant(0)), m.constant(1), m.add(x, m.constant(0)));
+  return m.select(m.cmp(Cmp::OLT, x, m.constant(0)), m.constant(-1), positiveOrZero);
+}
 Value isInf(ScalarMath &m, Value x, bool negative, bool positive) {
   auto is = [&](bool wanted, float value) {
     return m.cmp(Cmp::OEQ, x, m.constant(wanted ? value : __builtin_nanf("")));
@@ -81,7 +86,7 @@ constexpr auto kUnaryRules = [] {
   RULE(not, m.fromBool(m.cmp(Cmp::OEQ, x, m.constant(0))));
   RULE(isnan, m.fromBool(m.cmp(Cmp::UNO, x, x)));
   RULE(isinf, isInf(m, x, alpha != 0, beta != 0));
-  RULE(sign, m.select(m.cmp(Cmp::OGT, x, m.constant(0)), m.constant(1), whereNegative(m, x, m.constant(-1))));
+  RULE(sign, sign(m, x));
 #undef RULE
   return rule;
 }();
