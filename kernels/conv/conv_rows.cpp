@@ -1,7 +1,46 @@
 #include "kernels/common/families.h"
+#include "kernels/conv/conv_f32.h"
+#include "kernels/conv/conv_integer.h"
+#include "kernels/conv/conv_reference.h"
 
 namespace dspark {
+namespace {
 
-std::span<const Kernel> convKernels() { return {}; }
+// Within a level the depthwise row comes first.
+constexpr Kernel kRows[] = {
+    {"conv", "conv_f32_depthwise_avx512", Isa::Avx512, acceptsDepthwise, prepareDepthwise,
+     runDepthwise<Isa::Avx512>},
+    {"conv", "conv_f32_avx512", Isa::Avx512, acceptsConvF32, prepareConvF32, runConvF32<Isa::Avx512>},
+    {"conv", "conv_f32_depthwise_avx2", Isa::Avx2, acceptsDepthwise, prepareDepthwise,
+     runDepthwise<Isa::Avx2>},
+    {"conv", "conv_f32_avx2", Isa::Avx2, acceptsConvF32, prepareConvF32, runConvF32<Isa::Avx2>},
+    {"conv", "conv_f32_depthwise", Isa::Baseline, acceptsDepthwise, prepareDepthwise,
+     runDepthwise<Isa::Baseline>},
+    {"conv", "conv_f32", Isa::Baseline, acceptsConvF32, prepareConvF32, runConvF32<Isa::Baseline>},
+    {"conv", "conv_reference", Isa::Baseline, acceptsRowMajorWeights, prepareConvReference, runConvReference},
+    {"conv_transpose", "conv_transpose_f32_avx512", Isa::Avx512, acceptsConvF32, prepareConvTransposeF32,
+     runConvF32<Isa::Avx512>},
+    {"conv_transpose", "conv_transpose_f32_avx2", Isa::Avx2, acceptsConvF32, prepareConvTransposeF32,
+     runConvF32<Isa::Avx2>},
+    {"conv_transpose", "conv_transpose_f32", Isa::Baseline, acceptsConvF32, prepareConvTransposeF32,
+     runConvF32<Isa::Baseline>},
+    {"conv_transpose", "conv_transpose_reference", Isa::Baseline, acceptsRowMajorWeights,
+     prepareConvTransposeReference, runConvReference},
+    {"conv_integer", "conv_integer_avx512", Isa::Avx512, nullptr, prepareConvInteger,
+     runConvInteger<Isa::Avx512>},
+    {"conv_integer", "conv_integer_avx2", Isa::Avx2, nullptr, prepareConvInteger, runConvInteger<Isa::Avx2>},
+    {"conv_integer", "conv_integer", Isa::Baseline, nullptr, prepareConvInteger,
+     runConvInteger<Isa::Baseline>},
+    {"qlinear_conv", "qlinear_conv_avx512", Isa::Avx512, nullptr, prepareQlinearConv,
+     runConvInteger<Isa::Avx512>},
+    {"qlinear_conv", "qlinear_conv_avx2", Isa::Avx2, nullptr, prepareQlinearConv, runConvInteger<Isa::Avx2>},
+    {"qlinear_conv", "qlinear_conv", Isa::Baseline, nullptr, prepareQlinearConv,
+     runConvInteger<Isa::Baseline>},
+    {"deform_conv", "deform_conv", Isa::Baseline, nullptr, prepareDeformConv, runDeformConv},
+};
+
+} // namespace
+
+std::span<const Kernel> convKernels() { return kRows; }
 
 } // namespace dspark

@@ -23,4 +23,10 @@ inline constexpr std::string_view kActivationNames[] = {
     "",        "relu", "clip", "hard_swish", "hard_sigmoid", "leaky_relu",
     "sigmoid", "silu", "tanh", "gelu",       "gelu_tanh"};
 
+/// An activation with its parameters.
+struct SumEpilogue {
+  Activation activation = Activation::None;
+  float alpha = 0, beta = 0;
+};
+
 } // namespace dspark

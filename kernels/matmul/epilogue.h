@@ -7,10 +7,7 @@
 
 namespace dspark {
 
-struct Epilogue {
-  Activation activation = Activation::None;
-  float alpha = 0, beta = 0;
-
+struct Epilogue : SumEpilogue {
   /// Reads activation, act_alpha and act_beta; ONNX's defaults of the activation where a parameter is absent.
   /// False if the activation has no known name.
   bool read(const Attrs &attrs);

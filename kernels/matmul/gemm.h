@@ -39,8 +39,7 @@ struct GemmTile {
   const float *scale;    // [columns], or null
   const float *bias;     // [columns], or null
   const float *residual; // of the first row and column, rows spaced as in c; or null
-  Activation activation;
-  float alpha, beta;
+  SumEpilogue epilogue;
 
   float *copy; // kGemmCopyFloats of scratch, or null: where long rows are gathered block by block (see
                // gemm_loops.h)

@@ -9,8 +9,8 @@
 // 24. With few rows there is nothing to reuse, so P grows until enough independent sums (8) cover the latency
 // of the multiply-add, and K is not cut.
 #pragma once
-#include "kernels/common/vector_math.h"
 #include "kernels/matmul/gemm.h"
+#include "kernels/matmul/sums.h"
 
 namespace dspark {
 namespace {
@@ -29,89 +29,12 @@ constexpr int kRowBlock = 2;
 constexpr int panelsFor(int) { return 1; }
 #endif
 
-#define DSPARK_UNROLL _Pragma("clang loop unroll(full)")
-
 // Rows of one register tile and where it stands in the tile.
 struct Corner {
   int64_t row, column;
   int64_t firstTap, taps, firstTerm, terms; // of this block of K
   bool isFirst, isLast;                     // block of K
 };
-
-DSPARK_SIMD vf clamp(vf v, vf low, vf high) {
-  v = select(low > v, low, v);
-  return select(high < v, high, v);
-}
-
-// Functions that would take too much code in every register tile.
-__attribute__((noinline)) void activateSlowly(float *values, int count, Activation activation) {
-  for (int i = 0; i < count; i += kLanes) {
-    vf v = load(values + i);
-    switch (activation) {
-    case Activation::Sigmoid:
-      v = sigmoid(v);
-      break;
-    case Activation::Silu:
-      v = v * sigmoid(v);
-      break;
-    case Activation::Tanh:
-      v = simd::tanh(v);
-      break;
-    case Activation::Gelu:
-      v = gelu(v);
-      break;
-    case Activation::GeluTanh:
-      v = geluTanh(v);
-      break;
-    default:
-      break;
-    }
-    store(values + i, v);
-  }
-}
-
-template <int R, int V> DSPARK_SIMD void activate(vf (&sum)[R][V], const GemmTile &tile) {
-  auto each = [&](auto f) {
-    DSPARK_UNROLL for (int r = 0; r < R; ++r) DSPARK_UNROLL for (int v = 0; v < V; ++v) sum[r][v] =
-        f(sum[r][v]);
-  };
-  vf alpha = splat(tile.alpha), beta = splat(tile.beta), zero = splat(0), one = splat(1);
-  switch (tile.activation) {
-  case Activation::None:
-    return;
-  case Activation::Relu:
-    return each([&](vf x) { return select(zero > x, zero, x); });
-  case Activation::Clip:
-    return each([&](vf x) { return clamp(x, alpha, beta); });
-  case Activation::HardSwish:
-    return each([&](vf x) { return x * clamp(fma(alpha, x, beta), zero, one); });
-  case Activation::HardSigmoid:
-    return each([&](vf x) { return clamp(fma(alpha, x, beta), zero, one); });
-  case Activation::LeakyRelu:
-    return each([&](vf x) { return select(x < zero, x * alpha, x); });
-  default:
-    float values[R * V * kLanes];
-    DSPARK_UNROLL for (int i = 0; i < R * V; ++i) store(values + i * kLanes, sum[i / V][i % V]);
-    activateSlowly(values, R * V * kLanes, tile.activation);
-    DSPARK_UNROLL for (int i = 0; i < R * V; ++i) sum[i / V][i % V] = load(values + i * kLanes);
-  }
-}
-
-// The first n lanes of unaligned memory, 0 <= n <= kLanes.
-#if defined(__AVX512F__)
-DSPARK_SIMD __mmask16 laneMask(int64_t n) { return __mmask16((1u << n) - 1); }
-DSPARK_SIMD vf loadLanes(const float *p, int64_t n) { return vf(_mm512_maskz_loadu_ps(laneMask(n), p)); }
-DSPARK_SIMD void storeLanes(float *p, vf v, int64_t n) { _mm512_mask_storeu_ps(p, laneMask(n), __m512(v)); }
-#elif defined(__AVX2__)
-DSPARK_SIMD __m256i laneMask(int64_t n) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-DSPARK_SIMD vf loadLanes(const float *p, int64_t n) { return vf(_mm256_maskload_ps(p, laneMask(n))); }
-DSPARK_SIMD void storeLanes(float *p, vf v, int64_t n) { _mm256_maskstore_ps(p, laneMask(n), __m256(v)); }
-#else
-DSPARK_SIMD vf loadLanes(const float *p, int64_t n) { return loadPart(p, n); }
-DSPARK_SIMD void storeLanes(float *p, vf v, int64_t n) { storePart(p, v, n); }
-#endif
 
 // Lanes of vector v that lie within the columns left.
 DSPARK_SIMD int64_t lanesOf(int64_t left, int v) {
@@ -123,36 +46,30 @@ DSPARK_SIMD int64_t lanesOf(int64_t left, int v) {
 template <bool isFull, int R, int V>
 DSPARK_SIMD void finish(vf (&sum)[R][V], const GemmTile &tile, const Corner &at) {
   int64_t left = tile.columns - at.column;
-  auto read = [&](const float *p, int v) {
+  auto read = [&](const float *p, int v) __attribute__((always_inline)) {
     return isFull ? load(p + v * kLanes) : loadLanes(p + v * kLanes, lanesOf(left, v));
   };
   if (at.isLast) {
     if (tile.scale)
-      DSPARK_UNROLL for (int v = 0; v < V; ++v) {
-        vf scale = read(tile.scale + at.column, v);
-        DSPARK_UNROLL for (int r = 0; r < R; ++r) sum[r][v] = sum[r][v] * scale;
-      }
+      unroll<R * V>(
+          DSPARK_LAMBDA { sum[i % R][i / R] = sum[i % R][i / R] * read(tile.scale + at.column, i / R); });
     if (tile.bias)
-      DSPARK_UNROLL for (int v = 0; v < V; ++v) {
-        vf bias = read(tile.bias + at.column, v);
-        DSPARK_UNROLL for (int r = 0; r < R; ++r) sum[r][v] = sum[r][v] + bias;
-      }
+      unroll<R * V>(
+          DSPARK_LAMBDA { sum[i % R][i / R] = sum[i % R][i / R] + read(tile.bias + at.column, i / R); });
     if (tile.residual)
-      DSPARK_UNROLL for (int r = 0; r < R; ++r) {
-        const float *residual = tile.residual + (tile.c[at.row + r] - tile.c[0]) + at.column;
-        DSPARK_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = sum[r][v] + read(residual, v);
-      }
-    activate(sum, tile);
+      unroll<R * V>(DSPARK_LAMBDA {
+        const float *residual = tile.residual + (tile.c[at.row + i / V] - tile.c[0]) + at.column;
+        sum[i / V][i % V] = sum[i / V][i % V] + read(residual, i % V);
+      });
+    activate(sum, tile.epilogue);
   }
-  DSPARK_UNROLL for (int r = 0; r < R; ++r) {
-    float *c = tile.c[at.row + r] + at.column;
-    DSPARK_UNROLL for (int v = 0; v < V; ++v) {
-      if constexpr (isFull)
-        store(c + v * kLanes, sum[r][v]);
-      else
-        storeLanes(c + v * kLanes, sum[r][v], lanesOf(left, v));
-    }
-  }
+  unroll<R * V>(DSPARK_LAMBDA {
+    float *c = tile.c[at.row + i / V] + at.column + (i % V) * kLanes;
+    if constexpr (isFull)
+      store(c, sum[i / V][i % V]);
+    else
+      storeLanes(c, sum[i / V][i % V], lanesOf(left, i % V));
+  });
 }
 
 // R rows by V vectors of columns; V < P * kVectors where the last vectors hold only padding.
@@ -161,31 +78,26 @@ __attribute__((noinline)) void registerTile(const GemmTile &tile, const Corner &
   vf sum[R][V];
   int64_t left = tile.columns - at.column;
   bool isFull = left >= int64_t(V) * kLanes;
-  if (at.isFirst) {
-    DSPARK_UNROLL for (int r = 0; r < R; ++r) DSPARK_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = splat(0);
-  } else {
-    DSPARK_UNROLL for (int r = 0; r < R; ++r) {
-      const float *c = tile.c[at.row + r] + at.column;
-      DSPARK_UNROLL for (int v = 0; v < V; ++v) {
-        sum[r][v] = isFull ? load(c + v * kLanes) : loadLanes(c + v * kLanes, lanesOf(left, v));
-      }
-    }
-  }
+  unroll<R * V>(DSPARK_LAMBDA { sum[i / V][i % V] = splat(0); });
+  if (!at.isFirst)
+    unroll<R * V>(DSPARK_LAMBDA {
+      const float *c = tile.c[at.row + i / V] + at.column + (i % V) * kLanes;
+      sum[i / V][i % V] = isFull ? load(c) : loadLanes(c, lanesOf(left, i % V));
+    });
   const float *panel = tile.b + at.column / kPanel * tile.panelStride;
   for (int64_t t = at.firstTap; t < at.firstTap + at.taps; ++t) {
     const float *a[R];
-    DSPARK_UNROLL for (int r = 0; r < R; ++r) a[r] = tile.a[t * tile.aStride + at.row + r] + at.firstTerm;
+    unroll<R>(DSPARK_LAMBDA { a[i] = tile.a[t * tile.aStride + at.row + i] + at.firstTerm; });
     const float *b =
         panel + (tile.tapOffset ? tile.tapOffset[t] : t * tile.depth * kPanel) + at.firstTerm * kPanel;
     for (int64_t k = 0; k < at.terms; ++k, b += kPanel) {
       vf row[V];
-      DSPARK_UNROLL for (int v = 0; v < V; ++v) {
-        row[v] = load(b + (v / kVectors) * tile.panelStride + (v % kVectors) * kLanes);
-      }
-      DSPARK_UNROLL for (int r = 0; r < R; ++r) {
+      unroll<V>(
+          DSPARK_LAMBDA { row[i] = load(b + (i / kVectors) * tile.panelStride + (i % kVectors) * kLanes); });
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
         vf x = splat(a[r][k]);
-        DSPARK_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = fma(x, row[v], sum[r][v]);
-      }
+        unroll<V>(DSPARK_LAMBDA { sum[r][i] = fma(x, row[i], sum[r][i]); });
+      });
     }
   }
   if (isFull)

@@ -121,9 +121,7 @@ void runTile(const KernelCall &call, const State &state, const GemmOps &ops, con
   tile.taps = 1;
   tile.depth = plan.k;
   tile.panelStride = plan.k * kPanel;
-  tile.activation = plan.epilogue.activation;
-  tile.alpha = plan.epilogue.alpha;
-  tile.beta = plan.epilogue.beta;
+  tile.epilogue = plan.epilogue;
   tile.copy = plan.k > kBlockTerms ? scratch + state.copyAt : nullptr;
   // All columns at once where B is packed, else as many as are packed at a time.
   int64_t step = state.groupPanels ? state.groupPanels * kPanel : range.columns;

@@ -61,23 +61,24 @@ void MatmulPlan::read(const TensorView &a, const TensorView &b, const TensorView
   std::reverse(bBatch, bBatch + batchRank);
 }
 
-uint32_t MatmulPlan::cut(int64_t maxRows) {
-  // Tiles of about a million multiply-adds' worth of flops, but never so few that several threads have
-  // nothing to do; below 100k flops a hand-over costs more than it saves.
-  double flops = 2.0 * double(m) * double(n) * double(k);
+TileGrid cutProduct(int64_t m, int64_t n, int64_t k, int64_t batches, int64_t maxRows) {
+  // Enough tiles for many threads, but below 100k flops a hand-over costs more than it saves.
+  double flops = 2.0 * double(m) * double(n) * double(k) * double(batches);
+  int64_t wanted = std::clamp<int64_t>(int64_t(flops / 200e3), 1, 16) / std::clamp<int64_t>(batches, 1, 16);
   int64_t panels = std::max<int64_t>(ceilOf(n, kPanelColumns), 1);
-  int64_t wanted = std::clamp<int64_t>(int64_t(flops / 200e3), 1, 16);
-  if (batches > 1)
-    wanted = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(16 / batches, 1));
-  rowTiles = std::max<int64_t>(ceilOf(m, maxRows), 1);
-  columnTiles = 1;
-  if (rowTiles < wanted) {
-    // Wide results are cut by columns, where no row of A is read twice by a thread; tall ones by rows.
-    columnTiles = std::clamp<int64_t>(wanted / rowTiles, 1, ceilOf(panels, 4));
-    if (columnTiles * rowTiles < wanted)
-      rowTiles =
-          std::clamp<int64_t>(wanted / columnTiles, rowTiles, std::max<int64_t>(ceilOf(m, 24), rowTiles));
-  }
+  TileGrid grid = {std::max<int64_t>(ceilOf(m, maxRows), 1), 1};
+  if (grid.rows >= wanted)
+    return grid;
+  // Wide results are cut by columns, where each weight is read by one tile only; what is left is cut by rows.
+  grid.columns = std::clamp<int64_t>(wanted / grid.rows, 1, ceilOf(panels, 4));
+  grid.rows = std::clamp<int64_t>(wanted / grid.columns, grid.rows, std::max(ceilOf(m, 24), grid.rows));
+  return grid;
+}
+
+uint32_t MatmulPlan::cut(int64_t maxRows) {
+  TileGrid grid = cutProduct(m, n, k, batches, maxRows);
+  rowTiles = grid.rows;
+  columnTiles = grid.columns;
   return uint32_t(std::min<int64_t>(batches * rowTiles * columnTiles, UINT32_MAX));
 }
 

@@ -27,6 +27,13 @@ struct MatmulPlan {
   void offsets(int64_t batch, int64_t &aOffset, int64_t &bOffset) const;
 };
 
+/// How many tiles `batches` products [m, k] x [k, n] are cut into, by rows (at most maxRows each) and by
+/// panels of 16 columns.
+struct TileGrid {
+  int64_t rows, columns;
+};
+TileGrid cutProduct(int64_t m, int64_t n, int64_t k, int64_t batches, int64_t maxRows);
+
 /// One tile's share.
 struct MatmulRange {
   int64_t batch, row, rows, column, columns;

@@ -1,0 +1,18 @@
+// Rows of conv and conv_transpose that compute in f32, one per ISA level.
+#pragma once
+#include "kernels/common/kernel.h"
+
+namespace dspark {
+
+bool acceptsConvF32(const KernelCall &call);
+void prepareConvF32(const KernelCall &call, KernelWork &work);
+void prepareConvTransposeF32(const KernelCall &call, KernelWork &work);
+/// Both operators.
+template <Isa isa> void runConvF32(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
+/// One input and one output channel per group.
+bool acceptsDepthwise(const KernelCall &call);
+void prepareDepthwise(const KernelCall &call, KernelWork &work);
+template <Isa isa> void runDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
+} // namespace dspark

@@ -1,0 +1,5 @@
+#include "kernels/conv/depthwise_loops.h"
+
+namespace dspark {
+void (*const depthwiseRowBaseline)(const DepthwiseRow &) = depthwiseRowLoops;
+} // namespace dspark

@@ -1,0 +1,31 @@
+// Depthwise convolution with channels last: one multiply-add per output, channel and tap, channels in vector
+// lanes.
+#pragma once
+#include "kernels/common/isa.h"
+#include "kernels/matmul/activation.h"
+#include <cstdint>
+
+namespace dspark {
+
+/// One row of output pixels, channels [0, channels) from the pointers given.
+struct DepthwiseRow {
+  const float *const *lines; // [count] input rows inside the image that the outer taps read, at element 0
+  const float *const *w;     // [count] the weights of those taps, [kernel][allChannels]
+  int64_t count;
+  int64_t kernel, stride, dilation, pad; // of the innermost axis
+  int64_t inWidth, outWidth;             // pixels
+  int64_t channels, allChannels;
+  const float *bias, *residual; // or null; residual as y
+  float *y;
+  SumEpilogue epilogue;
+};
+
+extern void (*const depthwiseRowBaseline)(const DepthwiseRow &);
+extern void (*const depthwiseRowAvx2)(const DepthwiseRow &);
+extern void (*const depthwiseRowAvx512)(const DepthwiseRow &);
+
+inline auto depthwiseRow(Isa isa) {
+  return isa == Isa::Avx512 ? depthwiseRowAvx512 : isa == Isa::Avx2 ? depthwiseRowAvx2 : depthwiseRowBaseline;
+}
+
+} // namespace dspark

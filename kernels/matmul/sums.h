@@ -1,0 +1,100 @@
+// Sums in registers: an array of vectors that every step unrolls over, partial loads and stores, and the
+// activations of a contraction's epilogue. Included once per ISA level.
+#pragma once
+#include "kernels/common/vector_math.h"
+#include "kernels/matmul/activation.h"
+#include <utility>
+
+namespace dspark {
+namespace {
+
+using namespace simd;
+
+// f(0), f(1) ... f(N - 1), with indices that are constants from the start: loops that are only unrolled later
+// leave AVX-512's sums in memory.
+template <typename F, int... I> DSPARK_SIMD void unrolled(F f, std::integer_sequence<int, I...>) {
+  (f(std::integral_constant<int, I>()), ...);
+}
+template <int N, typename F> DSPARK_SIMD void unroll(F f) {
+  unrolled(f, std::make_integer_sequence<int, N>());
+}
+#define DSPARK_LAMBDA [&](auto i) __attribute__((always_inline))
+
+DSPARK_SIMD vf clamp(vf v, vf low, vf high) {
+  v = select(low > v, low, v);
+  return select(high < v, high, v);
+}
+
+// Functions that would take too much code in every register tile.
+__attribute__((noinline)) void activateSlowly(float *values, int count, Activation activation) {
+  for (int i = 0; i < count; i += kLanes) {
+    vf v = load(values + i);
+    switch (activation) {
+    case Activation::Sigmoid:
+      v = sigmoid(v);
+      break;
+    case Activation::Silu:
+      v = v * sigmoid(v);
+      break;
+    case Activation::Tanh:
+      v = simd::tanh(v);
+      break;
+    case Activation::Gelu:
+      v = gelu(v);
+      break;
+    case Activation::GeluTanh:
+      v = geluTanh(v);
+      break;
+    default:
+      break;
+    }
+    store(values + i, v);
+  }
+}
+
+// Every sum of a register tile: i counts rows times vectors.
+template <int R, int V, typename F> DSPARK_SIMD void each(vf (&sum)[R][V], F f) {
+  unroll<R * V>(DSPARK_LAMBDA { sum[i / V][i % V] = f(sum[i / V][i % V]); });
+}
+
+template <int R, int V> DSPARK_SIMD void activate(vf (&sum)[R][V], const SumEpilogue &epilogue) {
+  vf alpha = splat(epilogue.alpha), beta = splat(epilogue.beta), zero = splat(0), one = splat(1);
+  switch (epilogue.activation) {
+  case Activation::None:
+    return;
+  case Activation::Relu:
+    return each(sum, [&](vf x) { return select(zero > x, zero, x); });
+  case Activation::Clip:
+    return each(sum, [&](vf x) { return clamp(x, alpha, beta); });
+  case Activation::HardSwish:
+    return each(sum, [&](vf x) { return x * clamp(fma(alpha, x, beta), zero, one); });
+  case Activation::HardSigmoid:
+    return each(sum, [&](vf x) { return clamp(fma(alpha, x, beta), zero, one); });
+  case Activation::LeakyRelu:
+    return each(sum, [&](vf x) { return select(x < zero, x * alpha, x); });
+  default:
+    float values[R * V * kLanes];
+    unroll<R * V>(DSPARK_LAMBDA { store(values + i * kLanes, sum[i / V][i % V]); });
+    activateSlowly(values, R * V * kLanes, epilogue.activation);
+    unroll<R * V>(DSPARK_LAMBDA { sum[i / V][i % V] = load(values + i * kLanes); });
+  }
+}
+
+// The first n lanes of unaligned memory, 0 <= n <= kLanes.
+#if defined(__AVX512F__)
+DSPARK_SIMD __mmask16 laneMask(int64_t n) { return __mmask16((1u << n) - 1); }
+DSPARK_SIMD vf loadLanes(const float *p, int64_t n) { return vf(_mm512_maskz_loadu_ps(laneMask(n), p)); }
+DSPARK_SIMD void storeLanes(float *p, vf v, int64_t n) { _mm512_mask_storeu_ps(p, laneMask(n), __m512(v)); }
+#elif defined(__AVX2__)
+DSPARK_SIMD __m256i laneMask(int64_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+DSPARK_SIMD vf loadLanes(const float *p, int64_t n) { return vf(_mm256_maskload_ps(p, laneMask(n))); }
+DSPARK_SIMD void storeLanes(float *p, vf v, int64_t n) { _mm256_maskstore_ps(p, laneMask(n), __m256(v)); }
+#else
+DSPARK_SIMD vf loadLanes(const float *p, int64_t n) { return loadPart(p, n); }
+DSPARK_SIMD void storeLanes(float *p, vf v, int64_t n) { storePart(p, v, n); }
+#endif
+
+} // namespace
+} // namespace dspark

@@ -1,0 +1,111 @@
+// Integer convolutions are exact: sums of x and w without their zero points, padding counting as the zero
+// point.
+#include "test/kernels/kernel_case.h"
+
+namespace dspark {
+namespace {
+
+using namespace test;
+
+int64_t byteAt(const Tensor &t, int64_t i) {
+  return t.type == DType::I8 ? t.as<int8_t>()[i] : t.as<uint8_t>()[i];
+}
+
+struct Shape {
+  int64_t n = 2, c, o, group, h = 6, w = 9, k = 3;
+  int64_t outH() const { return (h + 2 - k) / 2 + 1; } // stride 2 x 1, pads 1
+  int64_t outW() const { return w + 2 - k + 1; }
+};
+
+int64_t sumAt(const Shape &s, const Tensor &x, int64_t xZero, const Tensor &w, const Tensor &wZero,
+              int64_t i) {
+  int64_t ow = i % s.outW(), oh = i / s.outW() % s.outH(), o = i / (s.outW() * s.outH()) % s.o;
+  int64_t n = i / (s.outW() * s.outH() * s.o), per = s.c / s.group, sum = 0;
+  for (int64_t c = 0; c < per; ++c)
+    for (int64_t ky = 0; ky < s.k; ++ky)
+      for (int64_t kx = 0; kx < s.k; ++kx) {
+        int64_t ih = oh * 2 - 1 + ky, iw = ow - 1 + kx, channel = o / (s.o / s.group) * per + c;
+        if (ih >= 0 && ih < s.h && iw >= 0 && iw < s.w)
+          sum += (byteAt(x, ((n * s.c + channel) * s.h + ih) * s.w + iw) - xZero) *
+                 (byteAt(w, ((o * per + c) * s.k + ky) * s.k + kx) -
+                  byteAt(wZero, wZero.elements() == 1 ? 0 : o));
+      }
+  return sum;
+}
+
+AttrList attrsOf(const Shape &s) {
+  AttrList attrs;
+  attrs.set("strides", {2, 1}).set("pads", {1, 1, 1, 1}).set("group", s.group);
+  return attrs;
+}
+
+TEST(ConvInteger, IsExact) {
+  std::mt19937 rng(1);
+  for (const Kernel *row : rowsOf("conv_integer"))
+    for (Shape s : {Shape{2, 5, 20, 1}, Shape{1, 8, 4, 4}, Shape{1, 40, 33, 1}})
+      for (DType type : {DType::U8, DType::I8})
+        for (bool perChannel : {false, true}) {
+          std::vector<Tensor> in = {
+              filled<uint8_t>(type, {s.n, s.c, s.h, s.w}, rng),
+              filled<uint8_t>(DType::I8, {s.o, s.c / s.group, s.k, s.k}, rng), filled<uint8_t>(type, {}, rng),
+              filled<uint8_t>(DType::I8, perChannel ? std::vector{s.o} : std::vector<int64_t>{}, rng)};
+          Tensor y = runRow(*row, in, attrsOf(s))[0];
+          for (int64_t i = 0; i < y.elements(); ++i)
+            ASSERT_EQ(y.as<int32_t>()[i], sumAt(s, in[0], byteAt(in[2], 0), in[1], in[3], i))
+                << row->name << " " << i;
+        }
+}
+
+TEST(QlinearConv, RoundsToNearestAndSaturates) {
+  std::mt19937 rng(2);
+  Shape s{1, 6, 18, 1};
+  auto scale = [](float v) { return filled<float>(DType::F32, {}, [&] { return v; }); };
+  for (const Kernel *row : rowsOf("qlinear_conv")) {
+    Tensor zero = zeros(DType::U8, {});
+    std::vector<Tensor> in = {
+        filled<uint8_t>(DType::U8, {s.n, s.c, s.h, s.w}, rng),
+        scale(0.02f),
+        filled<uint8_t>(DType::U8, {}, rng),
+        filled<uint8_t>(DType::U8, {s.o, s.c, s.k, s.k}, rng),
+        scale(0.03f),
+        filled<uint8_t>(DType::U8, {}, rng),
+        scale(0.7f),
+        filled<uint8_t>(DType::U8, {}, [] { return 100; }),
+        filled<int32_t>(DType::I32, {s.o}, [&] { return int32_t(rng() % 20000) - 10000; })};
+    Tensor y = runRow(*row, in, attrsOf(s))[0];
+    for (int64_t i = 0; i < y.elements(); ++i) {
+      int64_t o = i / (s.outH() * s.outW()) % s.o;
+      int64_t sum = sumAt(s, in[0], byteAt(in[2], 0), in[3], in[5], i) + in[8].as<int32_t>()[o];
+      double exact = double(sum) * 0.02 * 0.03 / 0.7 + 100;
+      ASSERT_NEAR(double(byteAt(y, i)), std::clamp(exact, 0.0, 255.0), 0.5 + 1e-4) << row->name << " " << i;
+    }
+  }
+}
+
+// With offsets of zero and masks of one it is a plain convolution; whole offsets move the window.
+TEST(DeformConv, WholeOffsetsMoveTaps) {
+  std::mt19937 rng(3);
+  std::vector<Tensor> in = {uniform({1, 2, 5, 6}, rng), uniform({3, 2, 2, 2}, rng),
+                            zeros(DType::F32, {1, 8, 4, 5}), uniform({3}, rng)};
+  for (int64_t i = 0; i < in[2].elements(); ++i)
+    in[2].as<float>()[i] = i / 20 % 2 == 0 ? 1.0f : -2.0f; // every tap one down, two left
+  for (const Kernel *row : rowsOf("deform_conv")) {
+    Tensor y = runRow(*row, in, {})[0];
+    for (int64_t i = 0; i < y.elements(); ++i) {
+      int64_t ox = i % 5, oy = i / 5 % 4, o = i / 20;
+      double want = double(in[3].as<float>()[o]);
+      for (int64_t c = 0; c < 2; ++c)
+        for (int64_t ky = 0; ky < 2; ++ky)
+          for (int64_t kx = 0; kx < 2; ++kx) {
+            int64_t iy = oy + ky + 1, ix = ox + kx - 2;
+            if (iy < 5 && ix >= 0)
+              want += double(in[0].as<float>()[(c * 5 + iy) * 6 + ix]) *
+                      double(in[1].as<float>()[((o * 2 + c) * 2 + ky) * 2 + kx]);
+          }
+      ASSERT_NEAR(double(y.as<float>()[i]), want, 12.0 / (1 << 24) * 9) << row->name << " " << i;
+    }
+  }
+}
+
+} // namespace
+} // namespace dspark
