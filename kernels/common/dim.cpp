@@ -63,6 +63,11 @@ bool isCommutative(DimOp op) {
   return op == DimOp::Add || op == DimOp::Mul || op == DimOp::Min || op == DimOp::Max;
 }
 
+// The order of terms and factors: symbols by their number, so that it does not change from run to run.
+bool comesBefore(const DimNode *x, const DimNode *y) {
+  return std::make_tuple(x->op, x->value, x) < std::make_tuple(y->op, y->value, y);
+}
+
 void print(const DimNode *node, const std::vector<std::string> &names, std::string &out) {
   auto infix = [&](const char *sign) {
     out += '(';
@@ -171,7 +176,8 @@ Dim DimTable::freshSymbol(std::string_view prefix) {
 }
 
 // Keeps a canonical form that makes the common equal expressions identical: sums are flattened into sorted
-// terms with integer coefficients, products by numbers distribute over sums, and identities vanish.
+// terms with integer coefficients, products into sorted factors, products by numbers distribute over sums,
+// and identities vanish.
 Dim DimTable::make(DimOp op, Dim a, Dim b) {
   if (a.isUnknown() || b.isUnknown())
     return Dim();
@@ -186,30 +192,34 @@ Dim DimTable::make(DimOp op, Dim a, Dim b) {
     // Collect coefficient per term, in order of first use.
     std::vector<std::pair<const DimNode *, int64_t>> terms;
     int64_t constant = 0;
+    bool fits = true;
+    auto accumulate = [&](int64_t &sum, int64_t x) { fits = !__builtin_add_overflow(sum, x, &sum) && fits; };
+    auto times = [&](int64_t x, int64_t y) {
+      int64_t product = 0;
+      fits = !__builtin_mul_overflow(x, y, &product) && fits;
+      return product;
+    };
     auto collect = [&](auto &&self, const DimNode *node, int64_t scale) -> void {
       if (node->op == DimOp::Const) {
-        constant += scale * node->value;
+        accumulate(constant, times(scale, node->value));
       } else if (node->op == DimOp::Add) {
         self(self, node->lhs, scale);
         self(self, node->rhs, scale);
       } else if (node->op == DimOp::Mul && node->rhs->op == DimOp::Const) {
-        self(self, node->lhs, scale * node->rhs->value);
+        self(self, node->lhs, times(scale, node->rhs->value));
       } else {
         for (auto &term : terms)
-          if (term.first == node) {
-            term.second += scale;
-            return;
-          }
+          if (term.first == node)
+            return accumulate(term.second, scale);
         terms.push_back({node, scale});
       }
     };
     collect(collect, nodeOf(a), 1);
     collect(collect, nodeOf(b), 1);
+    if (!fits)
+      return Dim();
     std::erase_if(terms, [](auto &term) { return term.second == 0; });
-    std::sort(terms.begin(), terms.end(), [](auto &x, auto &y) {
-      return std::make_tuple(x.first->op, x.first->value, x.first) <
-             std::make_tuple(y.first->op, y.first->value, y.first);
-    });
+    std::sort(terms.begin(), terms.end(), [](auto &x, auto &y) { return comesBefore(x.first, y.first); });
     if (terms.empty())
       return Dim(constant);
     const DimNode *sum = nullptr;
@@ -228,8 +238,30 @@ Dim DimTable::make(DimOp op, Dim a, Dim b) {
     const DimNode *node = a.node();
     if (node->op == DimOp::Add)
       return Dim(node->lhs) * b + Dim(node->rhs) * b;
-    if (node->op == DimOp::Mul && node->rhs->op == DimOp::Const)
-      return Dim(node->lhs) * Dim(node->rhs->value * b.value());
+    if (node->op == DimOp::Mul && node->rhs->op == DimOp::Const) // unknown where the numbers overflow
+      return Dim(node->lhs) * (Dim(node->rhs->value) * b);
+  }
+  if (op == DimOp::Mul && !b.isConst()) {
+    // Sorted factors, the number last.
+    std::vector<const DimNode *> factors;
+    Dim number(1);
+    auto collect = [&](auto &&self, const DimNode *node) -> void {
+      if (node->op == DimOp::Const) {
+        number = number * Dim(node->value);
+      } else if (node->op == DimOp::Mul) {
+        self(self, node->lhs);
+        self(self, node->rhs);
+      } else {
+        factors.push_back(node);
+      }
+    };
+    collect(collect, a.node());
+    collect(collect, b.node());
+    std::sort(factors.begin(), factors.end(), comesBefore);
+    const DimNode *product = factors[0];
+    for (size_t i = 1; i < factors.size(); ++i)
+      product = intern(DimOp::Mul, 0, product, factors[i]);
+    return Dim(product) * number;
   }
   if ((op == DimOp::FloorDiv || op == DimOp::CeilDiv) && b.isConst()) {
     if (b.is(0))

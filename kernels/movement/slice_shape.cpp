@@ -38,7 +38,7 @@ Dim forwardLength(Dim start, Dim end, Dim dim, int64_t step) {
   return ceilDiv(clampToZero(length), Dim(step));
 }
 
-// Likewise for a negative step: start is clamped to [.., dim - 1], end to [-1, ..].
+// Likewise for a negative step, whose end is clamped to [-1, ..].
 Dim backwardLength(Dim start, Dim end, Dim dim, int64_t step) {
   bool startFromBack, endFromBack;
   if (start.isConst() && start.value() >= kFarAway)
@@ -46,8 +46,9 @@ Dim backwardLength(Dim start, Dim end, Dim dim, int64_t step) {
   bool toTheFront = end.isConst() && end.value() < -kFarAway;
   Dim s = fromFront(start, dim, startFromBack);
   Dim e = toTheFront ? Dim(-1) : fromFront(end, dim, endFromBack);
-  if (!startFromBack)
-    s = min(s, dim - Dim(1));
+  // Clamped to [0, dim - 1], where the last element (-1) needs no clamping.
+  if (!start.is(-1))
+    s = min(startFromBack ? max(s, Dim(0)) : s, dim - Dim(1));
   return ceilDiv(clampToZero(s - (toTheFront ? e : max(e, Dim(-1)))), Dim(-step));
 }
 
