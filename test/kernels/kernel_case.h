@@ -62,21 +62,58 @@ public:
     list.push_back({name, {}, std::span(&floats.back(), 1), {}});
     return *this;
   }
+  AttrList &setFloats(const char *name, std::vector<double> values) {
+    floatLists.push_back(std::move(values));
+    list.push_back({name, {}, floatLists.back(), {}});
+    return *this;
+  }
   Attrs view() const { return Attrs(list); }
 
 private:
   std::deque<std::vector<int64_t>> ints;
   std::deque<double> floats;
+  std::deque<std::vector<double>> floatLists;
   std::vector<Attr> list;
 };
+
+/// A tensor from a list of values; rank 1 unless dims say otherwise.
+template <typename T> Tensor tensorOf(DType type, std::vector<T> values, std::vector<int64_t> dims) {
+  size_t i = 0;
+  return filled<T>(type, std::move(dims), [&] { return values[i++]; });
+}
+inline Tensor floats(std::vector<float> values, std::vector<int64_t> dims) {
+  return tensorOf<float>(DType::F32, std::move(values), std::move(dims));
+}
+inline Tensor indices(std::vector<int64_t> values) {
+  auto count = int64_t(values.size());
+  return tensorOf<int64_t>(DType::I64, std::move(values), {count});
+}
+inline Tensor index(int64_t value) { return tensorOf<int64_t>(DType::I64, {value}, {}); }
+
+/// What a shape function may know of a tensor: its contents too if it is small.
+inline TensorInfo infoOf(const Tensor &t) {
+  if (t.type == DType::Undefined)
+    return {};
+  TensorInfo info = TensorInfo::make(t.type, {t.dims.begin(), t.dims.end()});
+  bool isInt = t.type == DType::I64, isReal = t.type == DType::F32;
+  if (t.elements() > kMaxKnownElements || !(isInt || isReal) ||
+      int64_t(t.bytes.size()) < dtypeBytes(t.type, t.elements()))
+    return info;
+  info.hasContents = true;
+  for (int64_t i = 0; i < t.elements(); ++i)
+    if (isInt)
+      info.ints.push_back(Dim(t.as<int64_t>()[i]));
+    else
+      info.floats.push_back(double(t.as<float>()[i]));
+  return info;
+}
 
 /// Result types and dims by the shape function; an empty list and a test failure where it refuses.
 inline std::vector<Tensor> inferResults(const char *op, std::vector<Tensor> &in, const AttrList &attrs,
                                         size_t count) {
-  std::vector<TensorInfo> infos(in.size());
-  for (size_t i = 0; i < in.size(); ++i)
-    if (in[i].type != DType::Undefined)
-      infos[i] = TensorInfo::make(in[i].type, {in[i].dims.begin(), in[i].dims.end()});
+  std::vector<TensorInfo> infos;
+  for (const Tensor &t : in)
+    infos.push_back(infoOf(t));
   InferContext ctx;
   ctx.in = infos;
   ctx.attrs = attrs.view();
@@ -103,6 +140,12 @@ inline std::vector<Tensor> runRow(const Kernel &row, std::vector<Tensor> &in, co
   if (out.empty())
     return out;
   std::vector<TensorView> inViews, outViews;
+  std::vector<std::vector<int64_t>> trueDims; // for operators whose dims the kernel decides
+  std::vector<int64_t *> outDims;
+  for (const Tensor &t : out)
+    trueDims.push_back(t.dims);
+  for (std::vector<int64_t> &dims : trueDims)
+    outDims.push_back(dims.data());
   for (Tensor &t : in)
     inViews.push_back(t.view());
   for (Tensor &t : out)
@@ -111,6 +154,7 @@ inline std::vector<Tensor> runRow(const Kernel &row, std::vector<Tensor> &in, co
   call.in = inViews;
   call.out = outViews;
   call.attrs = attrs.view();
+  call.outDims = outDims.data();
   EXPECT_TRUE(!row.accepts || row.accepts(call)) << row.name;
   auto work = std::make_unique<KernelWork>();
   row.prepare(call, *work);
@@ -132,6 +176,8 @@ inline std::vector<Tensor> runRow(const Kernel &row, std::vector<Tensor> &in, co
       row.run(call, *work, {begin, end, phase, thread, aligned(scratch[size_t(thread)]), aligned(shared)});
       end = begin;
     }
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i].dims = trueDims[i];
   return out;
 }
 
@@ -142,6 +188,29 @@ inline std::vector<const Kernel *> rowsOf(std::string_view op) {
     if (row.op == op && row.isa <= machineIsa())
       rows.push_back(&row);
   return rows;
+}
+
+/// The results of the operator's reference row.
+inline std::vector<Tensor> runOp(const char *op, std::vector<Tensor> in, const AttrList &attrs = {},
+                                 size_t results = 1, int threads = 2) {
+  for (const Kernel *row : rowsOf(op))
+    if (row->isa == Isa::Baseline)
+      return runRow(*row, in, attrs, results, threads);
+  ADD_FAILURE() << "no reference row of " << op;
+  return {};
+}
+
+/// The error of the shape function on these operands; empty if it takes them.
+inline std::string refusal(const char *op, const std::vector<Tensor> &in, const AttrList &attrs = {},
+                           size_t results = 1) {
+  std::vector<TensorInfo> infos;
+  for (const Tensor &t : in)
+    infos.push_back(infoOf(t));
+  InferContext ctx;
+  ctx.in = infos;
+  ctx.attrs = attrs.view();
+  ctx.out.resize(results);
+  return findOp(op)->infer(ctx) == InferStatus::Error ? ctx.error : "";
 }
 
 } // namespace dspark::test

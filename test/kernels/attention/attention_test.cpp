@@ -1,0 +1,192 @@
+// attention against a plain evaluation in double, over every row and the combinations of heads, masks,
+// windows, caches and padding that ONNX allows; then the special cases that its text promises.
+#include "test/kernels/kernel_case.h"
+#include <cmath>
+#include <gmock/gmock.h>
+
+namespace dspark::test {
+namespace {
+
+struct Shape {
+  int64_t batch = 2, qHeads = 4, kvHeads = 2, queries = 7, fresh = 9, past = 0, size = 11, width = 13;
+  bool causal = false, mask = false;
+  int64_t left = -1, right = -1;
+  double softcap = 0;
+  int64_t total() const { return past + fresh; }
+};
+
+// Y in double, from 4-D operands.
+std::vector<double> expected(const Shape &s, std::vector<Tensor> &in) {
+  auto at = [&](size_t i, int64_t b, int64_t h, int64_t heads, int64_t row, int64_t rows, int64_t width,
+                int64_t c) { return double(in[i].as<float>()[((b * heads + h) * rows + row) * width + c]); };
+  auto cached = [&](size_t pastIndex, size_t freshIndex, int64_t b, int64_t h, int64_t j, int64_t width,
+                    int64_t c) {
+    return j < s.past ? at(pastIndex, b, h, s.kvHeads, j, s.past, width, c)
+                      : at(freshIndex, b, h, s.kvHeads, j - s.past, s.fresh, width, c);
+  };
+  std::vector<double> y;
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t h = 0; h < s.qHeads; ++h)
+      for (int64_t i = 0; i < s.queries; ++i) {
+        int64_t kv = h / (s.qHeads / s.kvHeads), position = s.past + i;
+        std::vector<double> p(size_t(s.total()), 0);
+        double sum = 0;
+        for (int64_t j = 0; j < s.total(); ++j) {
+          double score = 0;
+          for (int64_t d = 0; d < s.size; ++d)
+            score += at(0, b, h, s.qHeads, i, s.queries, s.size, d) * cached(4, 1, b, kv, j, s.size, d);
+          score /= std::sqrt(double(s.size));
+          if (s.softcap > 0)
+            score = s.softcap * std::tanh(score / s.softcap);
+          if (s.mask)
+            score += in[3].as<float>()[i * s.total() + j];
+          bool hidden = (s.causal && j > position) || (s.left >= 0 && j < position - s.left) ||
+                        (s.right >= 0 && j > position + s.right);
+          sum += p[size_t(j)] = hidden ? 0 : std::exp(score);
+        }
+        for (int64_t c = 0; c < s.width; ++c) {
+          double total = 0;
+          for (int64_t j = 0; j < s.total(); ++j)
+            total += sum > 0 ? p[size_t(j)] / sum * cached(5, 2, b, kv, j, s.width, c) : 0;
+          y.push_back(total);
+        }
+      }
+  return y;
+}
+
+std::vector<Tensor> operands(const Shape &s, std::mt19937 &rng) {
+  std::vector<Tensor> in = {uniform({s.batch, s.qHeads, s.queries, s.size}, rng),
+                            uniform({s.batch, s.kvHeads, s.fresh, s.size}, rng),
+                            uniform({s.batch, s.kvHeads, s.fresh, s.width}, rng)};
+  if (s.mask || s.past)
+    in.push_back(s.mask ? uniform({s.queries, s.total()}, rng) : Tensor{});
+  if (s.past) {
+    in.push_back(uniform({s.batch, s.kvHeads, s.past, s.size}, rng));
+    in.push_back(uniform({s.batch, s.kvHeads, s.past, s.width}, rng));
+  }
+  return in;
+}
+
+AttrList attributes(const Shape &s) {
+  AttrList attrs;
+  attrs.set("is_causal", int64_t(s.causal)).set("left_window_size", s.left).set("right_window_size", s.right);
+  attrs.setFloat("softcap", s.softcap);
+  return attrs;
+}
+
+TEST(Attention, MatchesDoubleOnEveryRow) {
+  std::mt19937 rng(1);
+  Shape grouped, causal{.causal = true}, masked{.mask = true}, cached{.past = 5, .causal = true},
+      window{.queries = 9, .left = 2, .right = 1}, capped{.softcap = 0.5},
+      decode{.queries = 1, .past = 130, .causal = true},
+      wide{.batch = 1,
+           .qHeads = 1,
+           .kvHeads = 1,
+           .queries = 70,
+           .fresh = 70,
+           .size = 64,
+           .width = 64,
+           .causal = true};
+  for (const Shape &s : {grouped, causal, masked, cached, window, capped, decode, wide}) {
+    std::vector<Tensor> in = operands(s, rng);
+    std::vector<double> want = expected(s, in);
+    for (const Kernel *row : rowsOf("attention")) {
+      std::vector<Tensor> out = runRow(*row, in, attributes(s));
+      ASSERT_EQ(out.size(), 1u);
+      // Values are at most 1, and a weighted mean of them loses a few ulp per score: |score| < 11, error 11 *
+      // size * eps.
+      double tolerance = 11 * double(s.size) * 6e-8;
+      for (size_t i = 0; i < want.size(); ++i)
+        ASSERT_NEAR(out[0].as<float>()[i], want[i], tolerance) << row->name << " element " << i;
+    }
+  }
+}
+
+TEST(Attention, ResultsDoNotDependOnTilesOrThreads) {
+  std::mt19937 rng(2);
+  Shape s{.queries = 67, .fresh = 67, .size = 40, .width = 24, .causal = true};
+  std::vector<Tensor> in = operands(s, rng);
+  for (const Kernel *row : rowsOf("attention"))
+    EXPECT_EQ(runRow(*row, in, attributes(s), 1, 1)[0].bytes, runRow(*row, in, attributes(s), 1, 3)[0].bytes);
+}
+
+TEST(Attention, PackedHeadsAreTheSameHeads) {
+  std::mt19937 rng(3);
+  Shape s{.batch = 1, .queries = 3};
+  std::vector<Tensor> in = operands(s, rng), packed = in;
+  auto pack = [&](Tensor &t) { // [1,H,S,D] -> [1,S,H*D]
+    Tensor from = t;
+    int64_t heads = t.dims[1], rows = t.dims[2], width = t.dims[3];
+    t.dims = {1, rows, heads * width};
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < width; ++c)
+          t.as<float>()[(r * heads + h) * width + c] = from.as<float>()[(h * rows + r) * width + c];
+  };
+  for (Tensor &t : packed)
+    pack(t);
+  Tensor want = runOp("attention", in)[0];
+  pack(want);
+  AttrList heads;
+  heads.set("q_num_heads", s.qHeads).set("kv_num_heads", s.kvHeads);
+  EXPECT_EQ(runOp("attention", packed, heads)[0].bytes, want.bytes);
+}
+
+TEST(Attention, PresentIsPastThenNew) {
+  std::mt19937 rng(4);
+  Shape s{.past = 2};
+  std::vector<Tensor> in = operands(s, rng);
+  std::vector<Tensor> out = runOp("attention", in, {}, 3);
+  ASSERT_EQ(out[1].dims, (std::vector<int64_t>{s.batch, s.kvHeads, s.total(), s.size}));
+  int64_t row = s.size, head = 3; // the last (batch, head)
+  const float *present = out[1].as<float>() + head * s.total() * row;
+  EXPECT_EQ(present[0], in[4].as<float>()[head * s.past * row]);
+  EXPECT_EQ(present[s.past * row], in[1].as<float>()[head * s.fresh * row]);
+}
+
+TEST(Attention, FullyMaskedRowsAreZero) {
+  std::mt19937 rng(5);
+  Shape s;
+  std::vector<Tensor> in = operands(s, rng);
+  in.push_back(zeros(DType::Bool, {s.queries, s.fresh}));
+  AttrList attrs;
+  attrs.set("qk_matmul_output_mode", 3);
+  std::vector<Tensor> out = runOp("attention", in, attrs, 4);
+  for (size_t k : {0, 3})
+    for (int64_t i = 0; i < out[k].elements(); ++i)
+      ASSERT_EQ(out[k].as<float>()[i], 0);
+}
+
+TEST(Attention, PaddingHidesGarbage) {
+  std::mt19937 rng(6);
+  Shape s{.batch = 1, .queries = 2, .fresh = 6};
+  std::vector<Tensor> in = operands(s, rng);
+  in.push_back({});
+  in.push_back({});
+  in.push_back({});
+  in.push_back(indices({4}));
+  AttrList causal;
+  causal.set("is_causal", 1);
+  Tensor want = runOp("attention", in, causal)[0];
+  for (int64_t h = 0; h < s.kvHeads; ++h) // keys and values 4 and 5
+    for (int64_t j = 4; j < 6; ++j) {
+      in[1].as<float>()[(h * 6 + j) * s.size] = NAN;
+      in[2].as<float>()[(h * 6 + j) * s.width] = NAN;
+    }
+  EXPECT_EQ(runOp("attention", in, causal)[0].bytes, want.bytes);
+}
+
+TEST(Attention, RefusesWhatDoesNotFit) {
+  auto t = [](std::vector<int64_t> dims) { return zeros(DType::F32, std::move(dims)); };
+  EXPECT_THAT(refusal("attention", {t({1, 3, 2, 4}), t({1, 2, 2, 4}), t({1, 2, 2, 4})}),
+              testing::HasSubstr("multiple of key heads"));
+  EXPECT_THAT(refusal("attention", {t({1, 2, 2, 4}), t({1, 2, 2, 5}), t({1, 2, 2, 4})}),
+              testing::HasSubstr("dim 3 of operand 1 must be 4"));
+  EXPECT_THAT(refusal("attention", {t({1, 2, 8}), t({1, 2, 8}), t({1, 2, 8})}),
+              testing::HasSubstr("q_num_heads"));
+  EXPECT_THAT(refusal("attention", {t({1, 2, 2, 4}), t({1, 2, 3, 4}), t({1, 2, 3, 4}), t({2, 4})}),
+              testing::HasSubstr("attn_mask must broadcast"));
+}
+
+} // namespace
+} // namespace dspark::test
