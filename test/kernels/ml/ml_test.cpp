@@ -1,0 +1,113 @@
+// det, binarizer, label_encoder, tf_idf_vectorizer and tree_ensemble on values derived by hand, and on
+// attributes that lie.
+#include "test/kernels/kernel_case.h"
+#include <cmath>
+#include <gmock/gmock.h>
+
+namespace dspark::test {
+namespace {
+
+std::vector<float> values(const Tensor &t) { return {t.as<float>(), t.as<float>() + t.elements()}; }
+
+TEST(Det, PivotsAndSigns) {
+  Tensor x = floats({0, 1, 1, 0, 2, 3, 4, 6, 1, 2, 3, 4}, {3, 2, 2});
+  EXPECT_THAT(values(runOp("det", {x})[0]), testing::ElementsAre(-1, 0, -2));
+  EXPECT_THAT(values(runOp("det", {floats({2, 0, 1, 1, 3, 2, 1, 1, 4}, {3, 3})})[0]),
+              testing::ElementsAre(18));
+  EXPECT_THAT(values(runOp("det", {zeros(DType::F32, {0, 0})})[0]),
+              testing::ElementsAre(1)); // the empty product
+  EXPECT_THAT(refusal("det", {zeros(DType::F32, {2, 3})}), testing::HasSubstr("square"));
+}
+
+TEST(Binarizer, IsStrict) {
+  AttrList attrs;
+  attrs.setFloat("threshold", 1);
+  EXPECT_THAT(values(runOp("binarizer", {floats({0, 1, 1.5, NAN}, {4})}, attrs)[0]),
+              testing::ElementsAre(0, 0, 1, 0));
+}
+
+TEST(LabelEncoder, LastKeyWinsAndNanIsAKey) {
+  AttrList attrs;
+  attrs.setFloats("keys_floats", {1, 2, 1, NAN}).set("values_int64s", std::vector<int64_t>{10, 20, 30, 40});
+  attrs.set("default_int64", -5);
+  Tensor y = runOp("label_encoder", {floats({1, 2, 3, NAN}, {4})}, attrs)[0];
+  EXPECT_THAT(std::vector<int64_t>(y.as<int64_t>(), y.as<int64_t>() + 4),
+              testing::ElementsAre(30, 20, -5, 40));
+  AttrList uneven;
+  uneven.setFloats("keys_floats", {1, 2}).set("values_int64s", std::vector<int64_t>{10});
+  EXPECT_THAT(refusal("label_encoder", {floats({1}, {1})}, uneven), testing::HasSubstr("as many"));
+}
+
+AttrList grams(const char *mode, int64_t low, int64_t high, int64_t skip) {
+  AttrList attrs;
+  attrs.set("mode", mode)
+      .set("min_gram_length", low)
+      .set("max_gram_length", high)
+      .set("max_skip_count", skip);
+  // Unigrams 1, 2; bigrams (1,2), (2,1). Columns in another order.
+  attrs.set("pool_int64s", std::vector<int64_t>{1, 2, 1, 2, 2, 1})
+      .set("ngram_counts", std::vector<int64_t>{0, 2});
+  attrs.set("ngram_indexes", std::vector<int64_t>{3, 2, 1, 0}).setFloats("weights", {0.5, 2, 1, 4});
+  return attrs;
+}
+
+TEST(TfIdf, CountsGramsWithSkips) {
+  Tensor x = indices({1, 2, 2, 1, 9});
+  EXPECT_THAT(values(runOp("tf_idf_vectorizer", {x}, grams("TF", 1, 1, 3))[0]),
+              testing::ElementsAre(0, 0, 2, 2));
+  EXPECT_THAT(values(runOp("tf_idf_vectorizer", {x}, grams("TF", 1, 2, 0))[0]),
+              testing::ElementsAre(1, 1, 2, 2));
+  // One skipped item adds (1, 2) at 0, 2 and (2, 1) at 1, 3.
+  EXPECT_THAT(values(runOp("tf_idf_vectorizer", {x}, grams("TF", 2, 2, 1))[0]),
+              testing::ElementsAre(2, 2, 0, 0));
+  EXPECT_THAT(values(runOp("tf_idf_vectorizer", {x}, grams("IDF", 1, 2, 0))[0]),
+              testing::ElementsAre(0.5, 2, 1, 4));
+  EXPECT_THAT(values(runOp("tf_idf_vectorizer", {x}, grams("TFIDF", 1, 2, 0))[0]),
+              testing::ElementsAre(0.5, 2, 2, 8));
+}
+
+TEST(TfIdf, Refusals) {
+  EXPECT_THAT(refusal("tf_idf_vectorizer", {indices({1})}, grams("TF", 3, 2, 0)),
+              testing::HasSubstr("max_gram_length"));
+  EXPECT_THAT(refusal("tf_idf_vectorizer", {indices({1})}, grams("TFI", 1, 2, 0)),
+              testing::HasSubstr("mode"));
+}
+
+using Ints = std::vector<int64_t>;
+
+// Node 0: x0 <= 1 ? leaf 0 : node 1. Node 1: x1 in {3, 5} ? leaf 1 : leaf 2, where NaN is a member.
+AttrList tree(Ints falseIds = {1, 2}) {
+  AttrList attrs;
+  attrs.set("n_targets", 2)
+      .set("tree_roots", Ints{0})
+      .set("nodes_modes", Ints{0, 6})
+      .set("nodes_featureids", Ints{0, 1});
+  attrs.setFloats("nodes_splits", {1, 0}).setFloats("membership_values", {3, 5, NAN});
+  attrs.set("nodes_truenodeids", Ints{0, 1}).set("nodes_trueleafs", Ints{1, 1});
+  attrs.set("nodes_falsenodeids", std::move(falseIds)).set("nodes_falseleafs", Ints{0, 1});
+  attrs.set("nodes_missing_value_tracks_true", Ints{0, 1});
+  attrs.set("leaf_targetids", Ints{0, 1, 1}).setFloats("leaf_weights", {10, 20, 30});
+  return attrs;
+}
+
+TEST(TreeEnsemble, WalksToTheLeaf) {
+  Tensor x = floats({1, 0, 2, 5, 2, 4, 2, NAN}, {4, 2});
+  EXPECT_THAT(values(runOp("tree_ensemble", {x}, tree())[0]),
+              testing::ElementsAre(10, 0, 0, 20, 0, 30, 0, 20));
+  AttrList logistic = tree();
+  logistic.set("post_transform", 2);
+  EXPECT_THAT(values(runOp("tree_ensemble", {floats({1, 0}, {1, 2})}, logistic)[0]),
+              testing::ElementsAre(testing::FloatEq(1 / (1 + std::exp(-10.0f))), 0.5));
+}
+
+TEST(TreeEnsemble, CyclesEndAndIndicesAreChecked) {
+  EXPECT_THAT(values(runOp("tree_ensemble", {floats({2, 4}, {1, 2})}, tree({0, 2}))[0]),
+              testing::ElementsAre(0, 0));
+  EXPECT_THAT(refusal("tree_ensemble", {floats({2, 4}, {1, 2})}, tree({1, 3})),
+              testing::HasSubstr("outside the trees"));
+  EXPECT_THAT(refusal("tree_ensemble", {floats({2}, {1, 1})}, tree()),
+              testing::HasSubstr("nodes_featureids"));
+}
+
+} // namespace
+} // namespace dspark::test
