@@ -39,7 +39,7 @@ bool readConv(InferContext &ctx, size_t xi, size_t wi, ConvShape &shape) {
   const char *error = nullptr;
   shape.channelsLast = readChannelsLast(ctx.attrs, error);
   shape.rank = x.hasRank ? x.rank() : w.hasRank ? w.rank() : 0;
-  if (!error && shape.rank != 0)
+  if (!error && (x.hasRank || w.hasRank))
     error = shape.window.read(ctx.attrs, shape.rank - 2);
   if (error) {
     ctx.error = error;
