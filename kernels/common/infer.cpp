@@ -16,6 +16,10 @@ bool checkCounts(InferContext &ctx, size_t required, size_t maxIn, size_t minOut
     for (size_t i = 0; i < required; ++i)
       if (!ctx.has(i))
         ctx.error = "operand " + std::to_string(i) + " is missing";
+  for (const TensorInfo &info : ctx.in)
+    if (info.dims.size() > size_t(kMaxRank))
+      ctx.error = "an operand has " + std::to_string(info.dims.size()) + " dims, at most " +
+                  std::to_string(kMaxRank) + " are supported";
   return ctx.error.empty();
 }
 
@@ -84,7 +88,9 @@ Dim scalarInt(const InferContext &ctx, size_t i) {
 std::vector<int64_t> stridesOf(std::span<const Dim> dims) {
   std::vector<int64_t> strides(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * std::max<int64_t>(dims[i].value(), 1);
+    // A stride that does not fit belongs to a tensor without elements, or to one too large to exist.
+    if (__builtin_mul_overflow(strides[i], std::max<int64_t>(dims[i].value(), 1), &strides[i - 1]))
+      strides[i - 1] = 0;
   return strides;
 }
 
