@@ -6,7 +6,7 @@
 //       for each tap: V weight vectors, P x V input vectors
 #pragma once
 #include "kernels/conv/depthwise.h"
-#include "kernels/matmul/sums.h"
+#include "kernels/matmul/activate_loops.h"
 
 namespace dspark {
 namespace {

@@ -9,8 +9,8 @@
 // 24. With few rows there is nothing to reuse, so P grows until enough independent sums (8) cover the latency
 // of the multiply-add, and K is not cut.
 #pragma once
+#include "kernels/matmul/activate_loops.h"
 #include "kernels/matmul/gemm.h"
-#include "kernels/matmul/sums.h"
 
 namespace dspark {
 namespace {

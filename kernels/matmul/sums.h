@@ -2,7 +2,6 @@
 // activations of a contraction's epilogue. Included once per ISA level.
 #pragma once
 #include "kernels/common/vector_math.h"
-#include "kernels/matmul/activation.h"
 #include <utility>
 
 namespace dspark {
@@ -20,64 +19,9 @@ template <int N, typename F> DSPARK_SIMD void unroll(F f) {
 }
 #define DSPARK_LAMBDA [&](auto i) __attribute__((always_inline))
 
-DSPARK_SIMD vf clamp(vf v, vf low, vf high) {
-  v = select(low > v, low, v);
-  return select(high < v, high, v);
-}
-
-// Functions that would take too much code in every register tile.
-__attribute__((noinline)) void activateSlowly(float *values, int count, Activation activation) {
-  for (int i = 0; i < count; i += kLanes) {
-    vf v = load(values + i);
-    switch (activation) {
-    case Activation::Sigmoid:
-      v = sigmoid(v);
-      break;
-    case Activation::Silu:
-      v = v * sigmoid(v);
-      break;
-    case Activation::Tanh:
-      v = simd::tanh(v);
-      break;
-    case Activation::Gelu:
-      v = gelu(v);
-      break;
-    case Activation::GeluTanh:
-      v = geluTanh(v);
-      break;
-    default:
-      break;
-    }
-    store(values + i, v);
-  }
-}
-
 // Every sum of a register tile: i counts rows times vectors.
 template <int R, int V, typename F> DSPARK_SIMD void each(vf (&sum)[R][V], F f) {
   unroll<R * V>(DSPARK_LAMBDA { sum[i / V][i % V] = f(sum[i / V][i % V]); });
-}
-
-template <int R, int V> DSPARK_SIMD void activate(vf (&sum)[R][V], const SumEpilogue &epilogue) {
-  vf alpha = splat(epilogue.alpha), beta = splat(epilogue.beta), zero = splat(0), one = splat(1);
-  switch (epilogue.activation) {
-  case Activation::None:
-    return;
-  case Activation::Relu:
-    return each(sum, [&](vf x) { return select(zero > x, zero, x); });
-  case Activation::Clip:
-    return each(sum, [&](vf x) { return clamp(x, alpha, beta); });
-  case Activation::HardSwish:
-    return each(sum, [&](vf x) { return x * clamp(fma(alpha, x, beta), zero, one); });
-  case Activation::HardSigmoid:
-    return each(sum, [&](vf x) { return clamp(fma(alpha, x, beta), zero, one); });
-  case Activation::LeakyRelu:
-    return each(sum, [&](vf x) { return select(x < zero, x * alpha, x); });
-  default:
-    float values[R * V * kLanes];
-    unroll<R * V>(DSPARK_LAMBDA { store(values + i * kLanes, sum[i / V][i % V]); });
-    activateSlowly(values, R * V * kLanes, epilogue.activation);
-    unroll<R * V>(DSPARK_LAMBDA { sum[i / V][i % V] = load(values + i * kLanes); });
-  }
 }
 
 // The first n lanes of unaligned memory, 0 <= n <= kLanes.

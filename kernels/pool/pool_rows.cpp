@@ -1,7 +1,19 @@
 #include "kernels/common/families.h"
+#include "kernels/pool/pool.h"
 
 namespace dspark {
+namespace {
 
-std::span<const Kernel> poolKernels() { return {}; }
+constexpr Kernel kRows[] = {
+    {"pool", "pool_f32_avx512", Isa::Avx512, acceptsPoolF32, preparePoolF32, runPoolF32<Isa::Avx512>},
+    {"pool", "pool_f32_avx2", Isa::Avx2, acceptsPoolF32, preparePoolF32, runPoolF32<Isa::Avx2>},
+    {"pool", "pool_f32", Isa::Baseline, acceptsPoolF32, preparePoolF32, runPoolF32<Isa::Baseline>},
+    {"pool", "pool_reference", Isa::Baseline, nullptr, preparePoolReference, runPoolReference},
+    {"max_unpool", "max_unpool", Isa::Baseline, nullptr, prepareMaxUnpool, runMaxUnpool},
+};
+
+} // namespace
+
+std::span<const Kernel> poolKernels() { return kRows; }
 
 } // namespace dspark
