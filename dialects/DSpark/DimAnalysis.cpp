@@ -49,17 +49,17 @@ void DimAnalysis::nameUnknownDims(TensorInfo &info) {
 }
 
 const TensorInfo &DimAnalysis::info(Value value) {
-  auto it = facts.find(value);
+  auto it = facts.find(value.getAsOpaquePointer());
   if (it != facts.end())
     return it->second;
   if (Operation *op = value.getDefiningOp(); op && isa<ConstantOp, WeightOp, DimsOp>(op))
     visit(op);
   else
     setFromType(value);
-  return facts[value];
+  return facts[value.getAsOpaquePointer()];
 }
 
-void DimAnalysis::setInfo(Value value, TensorInfo info) { facts[value] = std::move(info); }
+void DimAnalysis::setInfo(Value value, TensorInfo info) { facts[value.getAsOpaquePointer()] = std::move(info); }
 
 void DimAnalysis::setFromType(Value value) {
   TensorInfo info = infoOf(value);

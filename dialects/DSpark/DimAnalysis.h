@@ -4,8 +4,8 @@
 #pragma once
 #include "dialects/DSpark/Infer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/DenseMap.h"
 #include <set>
+#include <unordered_map>
 
 namespace dspark::ir {
 
@@ -26,7 +26,8 @@ public:
   /// runs).
   bool isInputExpression(Dim dim) const;
 
-  /// The facts of a value; from its type and constant alone if it was not visited.
+  /// The facts of a value; from its type and constant alone if it was not visited. Valid until run() or
+  /// setInfo() of the same value.
   const TensorInfo &info(mlir::Value value);
   void setInfo(mlir::Value value, TensorInfo info);
   /// Replaces unknown dims by fresh symbols, so that later uses can be compared.
@@ -46,7 +47,8 @@ private:
 
   DimTable dims;
   std::set<std::string> bound;
-  llvm::DenseMap<mlir::Value, TensorInfo> facts;
+  /// By opaque pointer. Not a DenseMap: info() hands out references, which must outlive later insertions.
+  std::unordered_map<void *, TensorInfo> facts;
 };
 
 } // namespace dspark::ir
