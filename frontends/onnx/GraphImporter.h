@@ -31,6 +31,7 @@ public:
   ir::OpFactory &ops() { return factory; }
   ir::DimAnalysis &dims() { return analysis; }
   mlir::OpBuilder &builder() { return opBuilder; }
+  TensorReader &tensors() { return *model.tensors; }
   mlir::Value none(mlir::Location loc);
   mlir::Value smallConstant(mlir::Location loc, DType type, llvm::ArrayRef<int64_t> dims,
                             std::span<const std::byte> bytes);

@@ -3,6 +3,7 @@
 #include "frontends/onnx/GraphImporter.h"
 #include "kernels/common/catalogue.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cstring>
 
 namespace dspark::onnx {
 
@@ -62,7 +63,7 @@ mlir::NamedAttribute Node::attr(std::string_view name, const std::vector<int64_t
   return graph.ops().attr(name, llvm::ArrayRef<int64_t>(values));
 }
 
-Attributes Node::pick(std::string_view names) const {
+Attributes Node::pick(std::string_view names) {
   Attributes picked;
   for (AttributeSpec spec; nextSpec(names, spec);) {
     const AttributeProto *found = attribute(spec.name);
@@ -87,11 +88,56 @@ Attributes Node::pick(std::string_view names) const {
     case AttributeProto::STRINGS:
       picked.push_back(attr(spec.passed, llvm::join(found->strings().begin(), found->strings().end(), ",")));
       break;
-    default: // tensors and graphs are never passed on as they are
+    case AttributeProto::TENSOR:
+      pickTensor(spec.passed, found->t(), picked);
+      break;
+    default: // graphs are never passed on as they are
       break;
     }
   }
   return picked;
+}
+
+template <typename To, typename From> static std::vector<To> widen(std::span<const std::byte> bytes) {
+  std::vector<To> values;
+  for (size_t at = 0; at < bytes.size(); at += sizeof(From)) {
+    From value;
+    std::memcpy(&value, bytes.data() + at, sizeof(From));
+    values.push_back(To(value));
+  }
+  return values;
+}
+
+/// A tensor becomes a list of numbers; its dims are lost.
+void Node::pickTensor(std::string_view name, const ::onnx::TensorProto &tensor, Attributes &picked) {
+  auto data = graph.tensors().read(tensor);
+  if (!data.isOk())
+    return data.status().code() == Code::Unsupported ? unsupported(data.status().message())
+                                                     : invalid(data.status().message());
+  std::span<const std::byte> bytes = bytesOf(*data);
+  auto addFloats = [&](const std::vector<double> &values) {
+    picked.push_back(graph.ops().attr(name, llvm::ArrayRef<double>(values)));
+  };
+  switch (data->type) {
+  case DType::F32:
+    return addFloats(widen<double, float>(bytes));
+  case DType::F64:
+    return addFloats(widen<double, double>(bytes));
+  case DType::I64:
+    return picked.push_back(attr(name, widen<int64_t, int64_t>(bytes)));
+  case DType::I32:
+    return picked.push_back(attr(name, widen<int64_t, int32_t>(bytes)));
+  case DType::I16:
+    return picked.push_back(attr(name, widen<int64_t, int16_t>(bytes)));
+  case DType::I8:
+    return picked.push_back(attr(name, widen<int64_t, int8_t>(bytes)));
+  case DType::U8:
+  case DType::Bool:
+    return picked.push_back(attr(name, widen<int64_t, uint8_t>(bytes)));
+  default:
+    unsupported("attribute '" + std::string(name) + "' of element type " +
+                std::string(dtypeName(data->type)) + " is not supported");
+  }
 }
 
 //===-- Building

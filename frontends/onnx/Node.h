@@ -93,7 +93,7 @@ public:
   mlir::NamedAttribute attr(std::string_view name, const std::vector<int64_t> &values) const;
   /// The node's own attributes of these names that it has, in the words of OpRow::attributes (types are
   /// optional).
-  Attributes pick(std::string_view names) const;
+  Attributes pick(std::string_view names);
 
   // --- results ---
   void out(size_t i, mlir::Value value) {
@@ -118,6 +118,7 @@ public:
   const std::string &reason() const { return why; }
 
 private:
+  void pickTensor(std::string_view name, const ::onnx::TensorProto &tensor, Attributes &picked);
   mlir::Value bytes(DType type, const std::vector<int64_t> &dims, std::span<const std::byte> data);
   void refuse(std::string reason, bool isInvalid) {
     if (failed())

@@ -10,7 +10,7 @@ static const std::vector<const OpRow *> &sortedRows() {
     std::vector<const OpRow *> rows;
     for (OpRows family : {elementwiseRows(), reduceRows(), normRows(), movementRows(), indexRows(),
                           contractionRows(), quantRows(), recurrentRows(), attentionRows(), imageRows(),
-                          generatorRows(), lossRows(), controlRows(), microsoftRows()})
+                          generatorRows(), lossRows(), controlRows(), microsoftRows(), mlRows()})
       for (const OpRow &row : family)
         rows.push_back(&row);
     std::ranges::sort(rows, {},

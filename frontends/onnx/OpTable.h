@@ -75,5 +75,6 @@ OpRows generatorRows();
 OpRows lossRows();
 OpRows controlRows();
 OpRows microsoftRows();
+OpRows mlRows();
 
 } // namespace dspark::onnx

@@ -13,7 +13,8 @@ void buildGemm(Node &n) {
   if (c && beta != 1)
     c = n.binary("mul", c, n.scalarLike(c, beta));
   Attributes attributes = n.pick("transA>trans_a transB>trans_b");
-  if (c && alpha == 1 && n.rank(c) == 1 && !n.info(c).dims[0].is(1))
+  bool isRow = c && n.rank(c) == 1 && n.info(c).dims[0].isConst() && !n.info(c).dims[0].is(1);
+  if (isRow && alpha == 1 && beta != 0)
     return n.out(0, n.one("matmul", {n.in(0), n.in(1), c}, attributes));
   mlir::Value product = n.one("matmul", {n.in(0), n.in(1)}, attributes);
   if (alpha != 1)

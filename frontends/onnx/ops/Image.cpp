@@ -45,12 +45,22 @@ constexpr std::string_view kResize =
     "antialias:i axes:I coordinate_transformation_mode:s cubic_coeff_a:f "
     "exclude_outside:i extrapolation_value:f keep_aspect_ratio_policy:s mode:s "
     "nearest_mode:s";
+/// Until opset 12 operands 1 and 2 could not be left out; files give empty tensors instead, and later ones
+/// still do.
+void buildResize(Node &n) {
+  Values operands = n.inputs();
+  for (size_t i = 1; i < operands.size(); ++i)
+    if (n.rank(operands[i]) == 1 && n.info(operands[i]).dims[0].is(0))
+      operands[i] = {};
+  n.out(0, n.one("resize", operands, n.pick(kResize)));
+}
+
 constexpr OpRow rows[] = {
     built("Upsample", 1, {}, buildUpsample1, "height_scale:f! mode:s width_scale:f!"),
     built("Upsample", 7, {}, buildUpsample7, "mode:s scales:F!"),
     built("Upsample", 9, {2, 2}, buildUpsample9, "mode:s"),
     built("Resize", 10, {2, 2}, buildUpsample9, "mode:s"),
-    direct("Resize", 11, {1, 4}, "resize", kResize),
+    built("Resize", 11, {1, 4}, buildResize, kResize),
     built("GridSample", 16, {2, 2}, buildGridSample16, "align_corners:i mode:s padding_mode:s"),
     direct("GridSample", 20, {2, 2}, "grid_sample", "align_corners:i mode:s padding_mode:s"),
     direct("AffineGrid", 20, {2, 2}, "affine_grid", "align_corners:i"),
