@@ -107,6 +107,7 @@ void runInteger(const KernelCall &call, const KernelWork &work, const KernelPart
 
 // --- reference: floats, and powers of mixed types ---
 
+bool acceptsReference(const KernelCall &call) { return !acceptsInteger(call); }
 void runReference(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const auto &state = work.get<BinaryState>();
   const TensorView &y = call.out[0];
@@ -142,7 +143,8 @@ std::span<const Kernel> binaryRows() {
       {"binary", "binary_f32", Isa::Baseline, acceptsF32, prepareBinary<Isa::Baseline>, runF32},
       {"binary", "binary_half", Isa::Baseline, acceptsHalf, prepareBinary<Isa::Baseline>, runHalf},
       {"binary", "binary_integer", Isa::Baseline, acceptsInteger, prepareBinary<Isa::Baseline>, runInteger},
-      {"binary", "binary_reference", Isa::Baseline, nullptr, prepareBinary<Isa::Baseline>, runReference},
+      {"binary", "binary_reference", Isa::Baseline, acceptsReference, prepareBinary<Isa::Baseline>,
+       runReference},
   };
   return rows;
 }
