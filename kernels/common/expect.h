@@ -36,15 +36,16 @@ inline bool expectRank(InferContext &ctx, size_t i, int low, int high) {
 }
 inline bool expectRank(InferContext &ctx, size_t i, int rank) { return expectRank(ctx, i, rank, rank); }
 
-/// Operand i is absent or may have exactly one element.
+/// Operand i is absent or may have exactly one element: no dim is known to be other than 1.
 inline bool expectScalar(InferContext &ctx, size_t i) {
   if (!ctx.has(i))
     return true;
-  Dim count = ctx.in[i].elements();
-  if (!count.isConst() || count.is(1))
-    return true;
-  ctx.error = "operand " + std::to_string(i) + " must have one element, found " + ctx.in[i].str();
-  return false;
+  for (Dim dim : ctx.in[i].dims)
+    if (dim.isConst() && !dim.is(1)) {
+      ctx.error = "operand " + std::to_string(i) + " must have one element, found " + ctx.in[i].str();
+      return false;
+    }
+  return true;
 }
 
 /// Dim `axis` of operand i, unknown if its rank is or if it has no such axis.
