@@ -176,7 +176,9 @@ InferStatus inferSplit(InferContext &ctx) {
     return ctx.needsContents(1);
   if (!contentsFit(x))
     return InferStatus::Ok;
-  int64_t stride = stridesOf(x.dims)[*axis], whole = x.dims[*axis].value() * stride, offset = 0;
+  // Of a tensor without elements nothing is read, and its strides may not fit.
+  int64_t stride = knownElements(x) == 0 ? 0 : stridesOf(x.dims)[*axis];
+  int64_t whole = x.dims[*axis].value() * stride, offset = 0;
   for (size_t k = 0; k < parts && chunks[k].isConst(); ++k) {
     int64_t run = chunks[k].value() * stride;
     mapContents(x, ctx.out[k], [&](int64_t i) { return i / run * whole + offset + i % run; });
