@@ -94,11 +94,14 @@ private:
     if (value.getType() != op->getResult(0).getType())
       value.setType(op->getResult(0).getType()); // the operation's own type may know more dims
     op->getResult(0).replaceAllUsesWith(value);
+    analysis.forget(op);
     op->erase();
   }
 
   // A transpose; a view where only axes of size 1 move.
   Value transpose(Location loc, Value x, ArrayRef<int64_t> perm) {
+    if (!x)
+      return Value();
     if (auto inner = x.getDefiningOp<ir::TransposeOp>();
         inner && inner.getPerm() && inner.getPerm()->size() == perm.size()) {
       SmallVector<int64_t> both;

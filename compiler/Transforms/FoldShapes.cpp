@@ -100,7 +100,9 @@ private:
         const TensorInfo &condition = analysis.info(branch.getCondition());
         if (condition.hasContents && condition.ints.size() == 1 && condition.ints[0].isConst()) {
           Operation *before = it == block.begin() ? nullptr : &*std::prev(it);
-          inlineBranch(branch, condition.ints[0].value() != 0);
+          bool taken = condition.ints[0].value() != 0;
+          analysis.forget(branch);
+          inlineBranch(branch, taken);
           it = before ? std::next(before->getIterator()) : block.begin();
           continue;
         }
@@ -132,8 +134,10 @@ private:
       analysis.setInfo(folded, std::move(info));
       result.replaceAllUsesWith(folded);
     }
-    if (isOpTriviallyDead(op))
+    if (isOpTriviallyDead(op)) {
+      analysis.forget(op);
       op->erase();
+    }
   }
 
   OpBuilder builder;

@@ -122,8 +122,10 @@ private:
     ir::YieldOp::create(builder, root->getLoc(), mapping.lookup(root->getResult(0)));
     analysis.setInfo(fused->getResult(0), analysis.info(root->getResult(0)));
     root->getResult(0).replaceAllUsesWith(fused->getResult(0));
-    for (Operation *op : llvm::reverse(ordered))
+    for (Operation *op : llvm::reverse(ordered)) {
+      analysis.forget(op);
       op->erase();
+    }
   }
 
   OpBuilder builder;

@@ -76,8 +76,10 @@ private:
     Operation *fused = builder.create(state);
     analysis.setInfo(fused->getResult(0), analysis.info(user->getResult(0)));
     user->replaceAllUsesWith(fused);
-    user->erase();
-    op->erase();
+    for (Operation *gone : {user, op}) {
+      analysis.forget(gone);
+      gone->erase();
+    }
     return fused;
   }
 

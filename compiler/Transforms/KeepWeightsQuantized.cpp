@@ -55,6 +55,7 @@ public:
     if (!replaced || replaced.getType() != op->getResult(0).getType())
       return;
     op->getResult(0).replaceAllUsesWith(replaced);
+    analysis.forget(op);
     op->erase();
   }
 

@@ -61,6 +61,17 @@ const TensorInfo &DimAnalysis::info(Value value) {
 
 void DimAnalysis::setInfo(Value value, TensorInfo info) { facts[value.getAsOpaquePointer()] = std::move(info); }
 
+void DimAnalysis::forget(Operation *op) {
+  op->walk([&](Operation *inner) {
+    for (Value result : inner->getResults())
+      facts.erase(result.getAsOpaquePointer());
+    for (Region &region : inner->getRegions())
+      for (Block &block : region)
+        for (Value argument : block.getArguments())
+          facts.erase(argument.getAsOpaquePointer());
+  });
+}
+
 void DimAnalysis::setFromType(Value value) {
   TensorInfo info = infoOf(value);
   nameUnknownDims(info);

@@ -33,6 +33,9 @@ public:
   /// Replaces unknown dims by fresh symbols, so that later uses can be compared.
   void nameUnknownDims(TensorInfo &info);
 
+  /// Must be called before an operation is erased: the facts of its results go, since their addresses may come back.
+  void forget(mlir::Operation *op);
+
   /// Computes the facts of an operation's results, nested blocks included.
   void visit(mlir::Operation *op);
 
