@@ -70,7 +70,10 @@ InferStatus inferUnique(InferContext &ctx) {
   ctx.dimsFromKernel = true;
   for (size_t i = 0; i < ctx.out.size(); ++i)
     ctx.out[i] = TensorInfo::make(i == 0 ? x.type : DType::I64, {Dim()});
-  ctx.out[0].hasRank = x.hasRank || !ctx.attrs.has("axis");
+  if (!x.hasRank && ctx.attrs.has("axis")) {
+    ctx.out[0].hasRank = false;
+    ctx.out[0].dims.clear();
+  }
   if (!x.hasRank)
     return InferStatus::Ok;
   Dim count = x.elements();
