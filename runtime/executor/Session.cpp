@@ -187,7 +187,27 @@ Status Session::run(std::span<const BorrowedTensor> inputs) {
   return takeOutputs(*trace);
 }
 
-Status Session::bind(std::span<const BorrowedTensor> inputs) { return traceFor(inputs).status(); }
+StatusOr<BoundPlan> Session::bind(std::span<const BorrowedTensor> inputs) {
+  DSPARK_ASSIGN_OR_RETURN(Trace * trace, traceFor(inputs));
+  const Segment &segment = trace->firstSegment();
+  BoundPlan bound;
+  bound.arenaBytes = segment.arenaBytes;
+  bound.lowerBound = segment.lowerBound;
+  bound.endsAt = segment.endStep;
+  for (const Record &record : segment.records) {
+    BoundStep step{record.step,       record.kernel,       {}, {}, record.work.flops,
+                   record.work.bytes, record.work.tiles[0]};
+    for (const TensorView &view : record.call.out) {
+      TensorInfo info;
+      if (view.present())
+        info = TensorInfo::make(view.type, std::vector<Dim>(view.dims, view.dims + view.rank));
+      step.results.push_back(std::move(info));
+      step.offsets.push_back(static_cast<const std::byte *>(view.data) - context.arena(0).at(0));
+    }
+    bound.steps.push_back(std::move(step));
+  }
+  return bound;
+}
 
 MemoryFigures Session::memory() const {
   MemoryFigures now = figures;

@@ -21,6 +21,21 @@ struct MemoryFigures {
   uint64_t bytesInUse = 0; // everything this session holds
 };
 
+/// One kernel call of a traced plan, for people to look at.
+struct BoundStep {
+  const StepInfo *step;
+  const Kernel *kernel;
+  std::vector<TensorInfo> results; // absent ones have no type
+  std::vector<int64_t> offsets;    // of the results in the arena
+  double flops, bytes;
+  uint32_t tiles; // of the first phase
+};
+struct BoundPlan {
+  std::vector<BoundStep> steps;
+  int64_t arenaBytes = 0, lowerBound = 0;
+  const StepInfo *endsAt = nullptr; // the step beyond which only data tells what runs; null: all is bound
+};
+
 class Session {
 public:
   static StatusOr<std::unique_ptr<Session>> create(std::shared_ptr<const Program> program,
@@ -37,8 +52,9 @@ public:
   const TensorView &output(size_t k) const { return outputViews[k]; }
   size_t outputCount() const { return outputViews.size(); }
 
-  /// Traces the plan for those inputs' shapes as far as shapes alone tell, without running a kernel.
-  Status bind(std::span<const BorrowedTensor> inputs);
+  /// Traces the plan for those inputs' shapes as far as shapes alone tell, without running a kernel. Data
+  /// pointers must not be null, and are not read.
+  StatusOr<BoundPlan> bind(std::span<const BorrowedTensor> inputs);
 
   /// Measures every record of later runs; null stops that. The profile is the caller's.
   void setProfile(Profile *profile) { context.profile = profile; }

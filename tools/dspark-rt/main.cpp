@@ -1,0 +1,336 @@
+// dspark-rt: runs a plan file. See docs/dspark-rt.md.
+#include "tools/dspark-rt/Compare.h"
+#include "tools/dspark-rt/Npy.h"
+#include "tools/dspark-rt/Report.h"
+#include "tools/dspark-rt/TensorProto.h"
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <filesystem>
+#include <iostream>
+
+using namespace dspark;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char *kFooter = R"(exit codes:
+  0 fine, 1 usage or file trouble, 2 not supported by this runtime or machine, 3 a result differs, 4 out of memory
+environment:
+  DSPARK_ISA=baseline|avx2|avx512   no kernel above this level
+examples:
+  dspark-rt model.dsp                                  random inputs, a summary of the outputs
+  dspark-rt model.dsp --input x=x.npy --output y.npz   your inputs, your outputs
+  dspark-rt model.dsp --dim batch=8 --bench 3 --profile)";
+
+struct Options {
+  std::string plan, output, trace, caseFolder;
+  std::vector<std::string> dims;
+  InputRequest inputs;
+  SessionOptions session;
+  Tolerance tolerance;
+  double benchSeconds = 0;
+  bool isProfiled = false, isJson = false, verifies = false;
+};
+
+int exitCode(const Status &status) {
+  switch (status.code()) {
+  case Code::Ok:
+    return 0;
+  case Code::Unsupported:
+    return 2;
+  case Code::Mismatch:
+    return 3;
+  case Code::OutOfMemory:
+    return 4;
+  default:
+    return 1;
+  }
+}
+
+Status parseDims(Options &options) {
+  for (const std::string &text : options.dims) {
+    size_t equals = text.rfind('=');
+    int64_t value = -1;
+    bool isGood = equals != std::string::npos && equals > 0;
+    if (isGood) {
+      const char *begin = text.data() + equals + 1, *end = text.data() + text.size();
+      auto [rest, error] = std::from_chars(begin, end, value);
+      isGood = error == std::errc() && rest == end && value >= 0;
+    }
+    if (!isGood)
+      return invalidArgument("--dim expects NAME=N with N >= 0, found '" + text + "'");
+    options.inputs.dims[text.substr(0, equals)] = value;
+  }
+  return Status::ok();
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::vector<BorrowedTensor> lend(std::vector<HostTensor> &tensors) {
+  std::vector<BorrowedTensor> lent;
+  for (HostTensor &tensor : tensors)
+    lent.push_back(tensor.lend());
+  return lent;
+}
+
+HostTensor copyOf(const TensorView &view, std::string_view name) {
+  HostTensor tensor{std::string(name), view.type, {view.dims, view.dims + view.rank}, {}};
+  auto *bytes = static_cast<const std::byte *>(view.data);
+  tensor.bytes.assign(bytes, bytes + dtypeBytes(view.type, view.elements()));
+  return tensor;
+}
+
+// --- a run on inputs from files or made up ---
+
+class Runner {
+public:
+  Runner(const Options &options, Session &session, Inputs inputs)
+      : options(options), session(session), inputs(std::move(inputs)), lent(lend(this->inputs.tensors)) {}
+
+  Status run() {
+    double start = now();
+    DSPARK_RETURN_IF_ERROR(session.run(lent));
+    firstSeconds = now() - start;
+    summarizeAll();
+    if (!options.output.empty())
+      DSPARK_RETURN_IF_ERROR(writeOutputs());
+    if (options.benchSeconds > 0)
+      DSPARK_RETURN_IF_ERROR(bench());
+    if (options.isProfiled)
+      DSPARK_RETURN_IF_ERROR(profile());
+    if (!options.trace.empty())
+      DSPARK_RETURN_IF_ERROR(trace());
+    if (options.isJson)
+      std::cout << report.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+    return Status::ok();
+  }
+
+private:
+  void summarizeAll();
+  Status writeOutputs() const;
+  Status bench();
+  Status profile();
+  Status trace();
+  Status runFor(double seconds, int leastRuns, BenchResult &result);
+
+  const Options &options;
+  Session &session;
+  Inputs inputs;
+  std::vector<BorrowedTensor> lent;
+  double firstSeconds = 0;
+  json report;
+};
+
+void Runner::summarizeAll() {
+  report["plan"] = options.plan;
+  report["threads"] = session.threads();
+  report["isa"] = isaName(options.session.isa);
+  report["assumed_dims"] = inputs.assumedDims;
+  for (size_t i = 0; i < inputs.tensors.size(); ++i) {
+    const HostTensor &tensor = inputs.tensors[i];
+    TensorView view{const_cast<std::byte *>(tensor.bytes.data()), tensor.dims.data(),
+                    int32_t(tensor.dims.size()), tensor.type};
+    json summary =
+        summarize(view, std::string(session.program().values()[size_t(session.program().inputs()[i])].name));
+    summary["random"] = bool(inputs.isRandom[i]);
+    report["inputs"].push_back(summary);
+  }
+  for (size_t k = 0; k < session.outputCount(); ++k)
+    report["outputs"].push_back(
+        summarize(session.output(k), std::string(session.program().outputs()[k].name)));
+  report["first_run_s"] = firstSeconds;
+  MemoryFigures memory = session.memory();
+  report["memory"] = {{"arena_bytes", memory.arenaBytes},
+                      {"lower_bound_bytes", memory.lowerBound},
+                      {"in_use_bytes", memory.bytesInUse}};
+  if (options.isJson)
+    return;
+  std::cout << "plan    " << options.plan << ", " << session.threads() << " threads, "
+            << isaName(options.session.isa) << "\n";
+  for (const std::string &symbol : inputs.assumedDims)
+    std::cout << "dim     " << symbol << " = 1 (--dim " << symbol << "=N changes it)\n";
+  for (const json &summary : report["inputs"])
+    std::cout << (summary["random"] ? "random  " : "input   ") << summaryLine(summary) << "\n";
+  for (const json &summary : report["outputs"])
+    std::cout << "output  " << summaryLine(summary) << "\n";
+  std::printf("memory  %.2f MB of tensors (at least %.2f MB are alive at once)\n",
+              double(memory.arenaBytes) * 1e-6, double(memory.lowerBound) * 1e-6);
+  std::printf("first   %.3f ms, with preparing for these shapes\n", firstSeconds * 1e3);
+  std::fflush(stdout);
+}
+
+Status Runner::writeOutputs() const {
+  std::vector<HostTensor> tensors;
+  for (size_t k = 0; k < session.outputCount(); ++k)
+    tensors.push_back(copyOf(session.output(k), session.program().outputs()[k].name));
+  return writeNpz(options.output, tensors);
+}
+
+Status Runner::runFor(double seconds, int leastRuns, BenchResult &result) {
+  for (double end = now() + seconds; int(result.seconds.size()) < leastRuns || now() < end;) {
+    double start = now();
+    DSPARK_RETURN_IF_ERROR(session.run(lent));
+    result.seconds.push_back(now() - start);
+  }
+  return Status::ok();
+}
+
+Status Runner::bench() {
+  BenchResult result;
+  DSPARK_RETURN_IF_ERROR(runFor(options.benchSeconds, 3, result));
+  report["bench"] = benchSummary(result);
+  if (!options.isJson)
+    std::cout << "bench   " << benchLine(report["bench"]) << std::endl;
+  return Status::ok();
+}
+
+Status Runner::profile() {
+  Profile measured;
+  BenchResult result;
+  session.setProfile(&measured);
+  Status status = runFor(options.benchSeconds, 10, result);
+  session.setProfile(nullptr);
+  DSPARK_RETURN_IF_ERROR(std::move(status));
+  double total = 0;
+  for (double seconds : result.seconds)
+    total += seconds;
+  int runs = int(result.seconds.size());
+  report["profile"] = profileLines(measured, runs, total / runs);
+  if (!options.isJson)
+    printProfile(report["profile"], total / runs);
+  return Status::ok();
+}
+
+Status Runner::trace() {
+  Profile measured;
+  measured.keepEvents = true;
+  session.setProfile(&measured);
+  Status status = session.run(lent);
+  session.setProfile(nullptr);
+  DSPARK_RETURN_IF_ERROR(std::move(status));
+  return writeTrace(options.trace, measured);
+}
+
+// --- a backend test case ---
+
+// The tensors KIND_0.pb, KIND_1.pb ... in the plan's order: by name where the files name them, else by
+// number.
+StatusOr<std::vector<HostTensor>> readCase(const std::string &folder, const std::string &kind,
+                                           const std::vector<std::string> &names) {
+  std::vector<HostTensor> files;
+  for (size_t k = 0;; ++k) {
+    std::string path = folder + "/" + kind + "_" + std::to_string(k) + ".pb";
+    if (!std::filesystem::exists(path))
+      break;
+    DSPARK_ASSIGN_OR_RETURN(HostTensor tensor, readTensorProto(path));
+    files.push_back(std::move(tensor));
+  }
+  if (files.size() < names.size())
+    return invalidArgument(folder + ": there are " + std::to_string(files.size()) + " files " + kind +
+                           "_K.pb, expected one for each of " + std::to_string(names.size()));
+  std::vector<HostTensor> ordered;
+  for (size_t i = 0; i < names.size(); ++i) {
+    auto named = std::find_if(files.begin(), files.end(), [&](auto &file) { return file.name == names[i]; });
+    ordered.push_back(named != files.end() ? *named : files[i]);
+  }
+  return ordered;
+}
+
+Status runCase(const Options &options, Session &session) {
+  const Program &program = session.program();
+  if (!std::filesystem::is_directory(options.caseFolder))
+    return invalidArgument(options.caseFolder + ": no such folder");
+  std::vector<std::string> inputNames, outputNames;
+  for (int value : program.inputs())
+    inputNames.emplace_back(program.values()[size_t(value)].name);
+  for (const OutputInfo &output : program.outputs())
+    outputNames.emplace_back(output.name);
+  DSPARK_ASSIGN_OR_RETURN(auto inputs, readCase(options.caseFolder, "input", inputNames));
+  DSPARK_ASSIGN_OR_RETURN(auto expected, readCase(options.caseFolder, "output", outputNames));
+  DSPARK_RETURN_IF_ERROR(session.run(lend(inputs)));
+  json report = {{"case", options.caseFolder}, {"outputs", json::array()}};
+  for (size_t k = 0; k < expected.size(); ++k) {
+    double largest = 0;
+    Status status = compareTensors(session.output(k), expected[k], options.tolerance, largest);
+    DSPARK_RETURN_IF_ERROR(status.in(options.caseFolder + ": output '" + outputNames[k] + "'"));
+    report["outputs"].push_back(
+        {{"name", outputNames[k]}, {"type", expected[k].str()}, {"largest_difference", largest}});
+    if (!options.isJson)
+      std::printf("output  %s  %s  as expected, largest difference %.3g\n", outputNames[k].c_str(),
+                  expected[k].str().c_str(), largest);
+  }
+  if (options.isJson)
+    std::cout << report.dump(2) << "\n";
+  return Status::ok();
+}
+
+Status runAll(Options &options) {
+  DSPARK_RETURN_IF_ERROR(parseDims(options));
+  DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(options.plan));
+  if (options.verifies)
+    DSPARK_RETURN_IF_ERROR(file->verifyWeights());
+  DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file)));
+  DSPARK_ASSIGN_OR_RETURN(auto session, Session::create(program, options.session));
+  if (!options.caseFolder.empty())
+    return runCase(options, *session);
+  DSPARK_ASSIGN_OR_RETURN(Inputs inputs, gatherInputs(*program, options.inputs));
+  return Runner(options, *session, std::move(inputs)).run();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("Runs a plan that dspark-compile made. Inputs that no file gives are random.", "dspark-rt");
+  app.footer(kFooter);
+  Options options;
+  std::string isa;
+  bool refusesCode = false;
+  app.add_option("PLAN", options.plan, "the plan file")->required();
+  app.add_option("--input", options.inputs.files, "an input, NAME=FILE.npy; may be repeated");
+  app.add_option("--inputs", options.inputs.archive, "all or some inputs by name, FILE.npz");
+  app.add_option("--output", options.output, "write all outputs to this FILE.npz");
+  app.add_option("--dim", options.dims, "size of a symbolic dim of random inputs, NAME=N (default 1)");
+  app.add_option("--seed", options.inputs.seed, "of random inputs (default 0)");
+  app.add_option("--threads", options.session.threads,
+                 "threads (default: the affinity mask and cgroup quota)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--isa", isa, "highest instruction set to use: baseline, avx2, avx512");
+  app.add_option("--memory-limit", options.session.memoryLimit, "for tensors and scratch, e.g. 512MB")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--bench", options.benchSeconds, "repeat the run for so many seconds and print the median")
+      ->check(CLI::Range(0.0, 86400.0));
+  app.add_flag("--profile", options.isProfiled,
+               "print a table of steps: time, GB/s, GFLOP/s, kernel, ONNX nodes");
+  app.add_option("--trace", options.trace, "write a Chrome trace of one run to this file");
+  app.add_flag("--json", options.isJson, "print one JSON object instead of text");
+  app.add_option("--case", options.caseFolder,
+                 "run on input_K.pb of this folder and compare with output_K.pb");
+  app.add_option("--rtol", options.tolerance.relative, "relative tolerance of --case (default 1e-3)");
+  app.add_option("--atol", options.tolerance.absolute, "absolute tolerance of --case (default 1e-7)");
+  app.add_flag("--verify", options.verifies, "check the hash of the weights first");
+  app.add_flag("--no-native-code", refusesCode, "do not load generated code from the plan");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  if (!isa.empty() && !isaFromName(isa, options.session.isa)) {
+    std::cerr << "dspark-rt: --isa expects baseline, avx2 or avx512, found '" << isa << "'\n";
+    return 1;
+  }
+  options.session.isa = std::min(options.session.isa, activeIsa());
+  options.session.nativeCode = !refusesCode;
+  Status status;
+  try {
+    status = runAll(options);
+  } catch (const std::bad_alloc &) {
+    status = {Code::OutOfMemory, options.plan + ": out of memory"};
+  } catch (const std::exception &error) {
+    status = {Code::Internal, options.plan + ": " + error.what()};
+  }
+  if (!status.isOk())
+    std::cerr << "dspark-rt: " << status.message() << "\n";
+  return exitCode(status);
+}
