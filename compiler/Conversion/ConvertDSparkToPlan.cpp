@@ -92,8 +92,10 @@ private:
   }
 
   LogicalResult convertLoop(ir::LoopOp op) {
+    NamedAttrList config(op->getAttrDictionary());
+    config.set("num_scan_inputs", builder.getI64IntegerAttr(int64_t(op.getInputs().size()) - 2 - int64_t(op.getNumCarried())));
     auto step = plan::LoopOp::create(builder, op.getLoc(), op.getResultTypes(), mapped(op.getInputs()),
-                                     op->getAttrDictionary());
+                                     config.getDictionary(op.getContext()));
     Block &from = op.getBody().front(), &to = step.getBody().emplaceBlock();
     for (BlockArgument argument : from.getArguments())
       mapping.map(argument, to.addArgument(argument.getType(), argument.getLoc()));
