@@ -11,33 +11,41 @@ DSPARK_SIMD vf clamp(vf v, vf low, vf high) {
   return select(high < v, high, v);
 }
 
-// Functions that would take too much code in every register tile.
-__attribute__((noinline)) void activateSlowly(float *values, int count, Activation activation) {
-  for (int i = 0; i < count; i += kLanes) {
-    vf v = load(values + i);
-    switch (activation) {
-    case Activation::Sigmoid:
-      v = sigmoid(v);
-      break;
-    case Activation::Silu:
-      v = v * sigmoid(v);
-      break;
-    case Activation::Tanh:
-      v = simd::tanh(v);
-      break;
-    case Activation::Gelu:
-      v = gelu(v);
-      break;
-    case Activation::GeluTanh:
-      v = geluTanh(v);
-      break;
-    default:
-      break;
-    }
-    store(values + i, v);
+DSPARK_SIMD vf activated(const SumEpilogue &epilogue, vf v) {
+  vf alpha = splat(epilogue.alpha), beta = splat(epilogue.beta), zero = splat(0), one = splat(1);
+  switch (epilogue.activation) {
+  case Activation::None:
+    return v;
+  case Activation::Relu:
+    return select(zero > v, zero, v);
+  case Activation::Clip:
+    return clamp(v, alpha, beta);
+  case Activation::HardSwish:
+    return v * clamp(fma(alpha, v, beta), zero, one);
+  case Activation::HardSigmoid:
+    return clamp(fma(alpha, v, beta), zero, one);
+  case Activation::LeakyRelu:
+    return select(v < zero, v * alpha, v);
+  case Activation::Sigmoid:
+    return sigmoid(v);
+  case Activation::Silu:
+    return v * sigmoid(v);
+  case Activation::Tanh:
+    return simd::tanh(v);
+  case Activation::Gelu:
+    return gelu(v);
+  case Activation::GeluTanh:
+    return geluTanh(v);
   }
+  return v;
+}
+__attribute__((noinline)) void activateBuffer(float *values, int count, const SumEpilogue &epilogue) {
+  for (int i = 0; i < count; i += kLanes)
+    store(values + i, activated(epilogue, load(values + i)));
 }
 
+// The frequent and cheap functions act on the registers; the others, which would take too much code in every
+// register tile, by way of memory.
 template <int R, int V> DSPARK_SIMD void activate(vf (&sum)[R][V], const SumEpilogue &epilogue) {
   vf alpha = splat(epilogue.alpha), beta = splat(epilogue.beta), zero = splat(0), one = splat(1);
   switch (epilogue.activation) {
@@ -45,18 +53,12 @@ template <int R, int V> DSPARK_SIMD void activate(vf (&sum)[R][V], const SumEpil
     return;
   case Activation::Relu:
     return each(sum, [&](vf x) { return select(zero > x, zero, x); });
-  case Activation::Clip:
-    return each(sum, [&](vf x) { return clamp(x, alpha, beta); });
   case Activation::HardSwish:
     return each(sum, [&](vf x) { return x * clamp(fma(alpha, x, beta), zero, one); });
-  case Activation::HardSigmoid:
-    return each(sum, [&](vf x) { return clamp(fma(alpha, x, beta), zero, one); });
-  case Activation::LeakyRelu:
-    return each(sum, [&](vf x) { return select(x < zero, x * alpha, x); });
   default:
     float values[R * V * kLanes];
     unroll<R * V>(DSPARK_LAMBDA { store(values + i * kLanes, sum[i / V][i % V]); });
-    activateSlowly(values, R * V * kLanes, epilogue.activation);
+    activateBuffer(values, R * V * kLanes, epilogue);
     unroll<R * V>(DSPARK_LAMBDA { sum[i / V][i % V] = load(values + i * kLanes); });
   }
 }

@@ -42,34 +42,46 @@ DSPARK_SIMD int64_t lanesOf(int64_t left, int v) {
   return lanes < 0 ? 0 : lanes > kLanes ? kLanes : lanes;
 }
 
-// isFull: all lanes are columns of the result.
-template <bool isFull, int R, int V>
-DSPARK_SIMD void finish(vf (&sum)[R][V], const GemmTile &tile, const Corner &at) {
-  int64_t left = tile.columns - at.column;
-  auto read = [&](const float *p, int v) __attribute__((always_inline)) {
-    return isFull ? load(p + v * kLanes) : loadLanes(p + v * kLanes, lanesOf(left, v));
-  };
+// All lanes are columns of the result.
+template <int R, int V> DSPARK_SIMD void finish(vf (&sum)[R][V], const GemmTile &tile, const Corner &at) {
   if (at.isLast) {
     if (tile.scale)
-      unroll<R * V>(
-          DSPARK_LAMBDA { sum[i % R][i / R] = sum[i % R][i / R] * read(tile.scale + at.column, i / R); });
+      unroll<R * V>(DSPARK_LAMBDA {
+        sum[i % R][i / R] = sum[i % R][i / R] * load(tile.scale + at.column + (i / R) * kLanes);
+      });
     if (tile.bias)
-      unroll<R * V>(
-          DSPARK_LAMBDA { sum[i % R][i / R] = sum[i % R][i / R] + read(tile.bias + at.column, i / R); });
+      unroll<R * V>(DSPARK_LAMBDA {
+        sum[i % R][i / R] = sum[i % R][i / R] + load(tile.bias + at.column + (i / R) * kLanes);
+      });
     if (tile.residual)
       unroll<R * V>(DSPARK_LAMBDA {
         const float *residual = tile.residual + (tile.c[at.row + i / V] - tile.c[0]) + at.column;
-        sum[i / V][i % V] = sum[i / V][i % V] + read(residual, i % V);
+        sum[i / V][i % V] = sum[i / V][i % V] + load(residual + (i % V) * kLanes);
       });
     activate(sum, tile.epilogue);
   }
-  unroll<R * V>(DSPARK_LAMBDA {
-    float *c = tile.c[at.row + i / V] + at.column + (i % V) * kLanes;
-    if constexpr (isFull)
-      store(c, sum[i / V][i % V]);
-    else
-      storeLanes(c, sum[i / V][i % V], lanesOf(left, i % V));
-  });
+  unroll<R * V>(
+      DSPARK_LAMBDA { store(tile.c[at.row + i / V] + at.column + (i % V) * kLanes, sum[i / V][i % V]); });
+}
+
+// The same for a tile that reaches beyond the last column, from sums in memory: one function for all sizes.
+__attribute__((noinline)) void finishEdge(const float *sums, int rows, int vectors, const GemmTile &tile,
+                                          const Corner &at) {
+  for (int i = 0; i < rows * vectors; ++i) {
+    int64_t row = at.row + i / vectors, column = at.column + int64_t(i % vectors) * kLanes;
+    int64_t lanes = lanesOf(tile.columns - column, 0);
+    vf v = load(sums + i * kLanes);
+    if (at.isLast) {
+      if (tile.scale)
+        v = v * loadLanes(tile.scale + column, lanes);
+      if (tile.bias)
+        v = v + loadLanes(tile.bias + column, lanes);
+      if (tile.residual)
+        v = v + loadLanes(tile.residual + (tile.c[row] - tile.c[0]) + column, lanes);
+      v = activated(tile.epilogue, v);
+    }
+    storeLanes(tile.c[row] + column, v, lanes);
+  }
 }
 
 // R rows by V vectors of columns; V < P * kVectors where the last vectors hold only padding.
@@ -101,9 +113,10 @@ __attribute__((noinline)) void registerTile(const GemmTile &tile, const Corner &
     }
   }
   if (isFull)
-    finish<true>(sum, tile, at);
-  else
-    finish<false>(sum, tile, at);
+    return finish(sum, tile, at);
+  float sums[R * V * kLanes];
+  unroll<R * V>(DSPARK_LAMBDA { store(sums + i * kLanes, sum[i / V][i % V]); });
+  finishEdge(sums, R, V, tile, at);
 }
 
 // P is the largest group of panels, a power of two; `panels` one that is no larger.
