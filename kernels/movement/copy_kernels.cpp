@@ -86,8 +86,8 @@ StridedCopy planSpaceToDepth(const KernelCall &call) {
   const int64_t *d = call.in[0].dims;
   int64_t b = call.attrs.i("blocksize", 1);
   const int64_t sizes[] = {d[0], d[1], d[2] / b, b, d[3] / b, b};
-  const int perm[] = {0, 3, 5, 1, 2, 4};
-  return planShuffle(sizes, perm);
+  const int depthFirst[] = {0, 3, 5, 1, 2, 4}, columnFirst[] = {0, 1, 3, 5, 2, 4};
+  return planShuffle(sizes, call.attrs.s("mode", "DCR") == "DCR" ? depthFirst : columnFirst);
 }
 
 template <StridedCopy (*kPlan)(const KernelCall &)> bool accepts(const KernelCall &call) {
