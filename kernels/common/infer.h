@@ -8,8 +8,8 @@ namespace dspark {
 
 // --- checks: each returns false after setting ctx.error ---
 
-/// Between `required` and `maxIn` operands of which the first `required` are present, `minOut` to `maxOut`
-/// results.
+/// Between `required` and `maxIn` operands of which the first `required` are present, none of more than
+/// kMaxRank dims; `minOut` to `maxOut` results.
 bool checkCounts(InferContext &ctx, size_t required, size_t maxIn, size_t minOut, size_t maxOut);
 /// Operand i is absent or has an integer type.
 bool checkIntegers(InferContext &ctx, size_t i);
