@@ -2,6 +2,7 @@
 // special values, at each level this machine runs.
 #include "FusedHarness.h"
 #include "FusedReference.h"
+#include <array>
 #include <bit>
 #include <random>
 
@@ -82,6 +83,48 @@ TEST(FusedAccuracy, EveryUnaryKindAtEveryLevel) {
       RecordProperty(where, std::to_string(worst));
       if (getenv("DSPARK_TEST_VERBOSE"))
         printf("%-30s %.2f ulp\n", where.c_str(), worst);
+    }
+  }
+}
+
+// Every pair of values that go wrong, for everything that takes two operands or bounds: exact, NaN included.
+TEST(FusedAccuracy, PairsOfSpecialValues) {
+  const std::vector<float> values = {0.0f,         -0.0f,         1,       -1,   2.5f,    -2.5f,
+                                     INFINITY,     -INFINITY,     NAN,     -NAN, FLT_MAX, -FLT_MAX,
+                                     FLT_TRUE_MIN, -FLT_TRUE_MIN, FLT_MIN, 0.1f};
+  std::vector<FusedInstruction> instructions = {clip(0, -1, 2), clip(0, -INFINITY, 0), clip(0, 2, -1),
+                                                select(0, 1, 0)};
+  for (int i = 0; i < int(BinaryKind::kCount); ++i)
+    instructions.push_back(binary(BinaryKind(i), 0, 1));
+  for (int i = 0; i < int(CompareKind::kCount); ++i)
+    instructions.push_back(compare(CompareKind(i), 0, 1));
+  std::erase_if(instructions, [](const FusedInstruction &i) { return !canGenerate(program(2, {i}, {2})); });
+  std::vector<FusedKernelSpec> specs;
+  for (const FusedInstruction &i : instructions)
+    specs.push_back(contiguous(2, {i}, {2}));
+
+  std::vector<float> a, b;
+  for (float x : values)
+    for (float y : values) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  std::vector<float> result(a.size());
+  for (Isa level : runnableLevels()) {
+    LoadedLibrary library(compileOrFail(specs, level));
+    for (size_t k = 0; k < specs.size(); ++k) {
+      void *operands[] = {a.data(), b.data(), result.data()};
+      int64_t strides[] = {0, 0, 0};
+      library.find(specs[k])(operands, 1, int64_t(a.size()), strides);
+      ReferenceEvaluator evaluate(specs[k].program);
+      for (size_t i = 0; i < a.size(); ++i) {
+        // f64 holds sums, products and quotients of f32 closely enough to round to the same f32.
+        float want = float(evaluate(std::array{a[i], b[i]})[0].value);
+        EXPECT_TRUE(result[i] == want || (std::isnan(result[i]) && std::isnan(want)))
+            << "instruction " << k << " of category " << int(instructions[k].category) << ", kind "
+            << int(instructions[k].kind) << " at " << isaName(level) << ": f(" << a[i] << ", " << b[i]
+            << ") = " << result[i] << ", not " << want;
+      }
     }
   }
 }
