@@ -8,7 +8,7 @@ using Kind = ImportIssue::Kind;
 
 /// Of all graphs together, functions inlined. A function that calls another twice, and so on 30 levels deep,
 /// would otherwise fill the memory.
-static constexpr int64_t kMaxNodes = 4'000'000;
+static constexpr int64_t kMaxNodes = 1'000'000;
 
 const ::onnx::AttributeProto *findAttribute(const NodeProto &node, std::string_view name,
                                             const AttributeScope &scope) {

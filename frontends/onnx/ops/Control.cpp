@@ -1,5 +1,6 @@
 // If, Loop and Scan; and the operators of types that are not supported yet.
 #include "frontends/onnx/GraphImporter.h"
+#include <functional>
 
 namespace dspark::onnx {
 namespace {
@@ -68,6 +69,8 @@ struct LoopForm {
   mlir::Value trips, condition; // null: none
   Values carried, scanned;
   std::vector<int64_t> inAxes, inDirections, outAxes, outDirections; // empty: all 0
+  /// Fills the block, whose arguments it gets, and returns what it yields.
+  std::function<std::optional<Values>(mlir::Block &, Values)> body;
   bool isScan = false; // the body neither takes iteration and condition nor makes a condition
 };
 
@@ -164,9 +167,55 @@ bool allZero(const std::vector<int64_t> &values) {
   return llvm::all_of(values, [](int64_t value) { return value == 0; });
 }
 
-void buildLoopForm(Node &n, LoopForm form) {
+/// The body in a region of its own, and what it yields. `carried` becomes what holds in every iteration: the
+/// body is imported with what the initial values say, and again with less as long as it yields something
+/// else.
+std::optional<Values> importBody(Node &n, const LoopForm &form, const std::vector<TensorInfo> &slices,
+                                 std::vector<TensorInfo> &carried, mlir::Region &region) {
   GraphImporter &importer = n.importer();
-  const ::onnx::GraphProto &graph = n.attribute("body")->g();
+  size_t issues = importer.issueCount(), firstCarried = form.isScan ? 0 : 1;
+  for (int round = 0;; ++round) {
+    if (round == 4) // not to converge slowly: nothing is known
+      for (TensorInfo &info : carried) {
+        info.hasRank = false;
+        info.dims.clear();
+      }
+    mlir::Block *block = new mlir::Block();
+    region.push_back(block);
+    std::optional<Values> yields = form.body(*block, makeArguments(n, form, carried, slices, *block));
+    if (yields && yields->size() < firstCarried + carried.size())
+      n.invalid("its body makes " + std::to_string(yields->size()) + " values; expected at least " +
+                std::to_string(firstCarried + carried.size()));
+    if (!yields || n.failed())
+      return std::nullopt;
+    if (generalise(n, carried, *yields, firstCarried))
+      return n.failed() ? std::nullopt : yields;
+    importer.dropIssues(issues);
+    region.dropAllReferences();
+    region.getBlocks().clear();
+  }
+}
+
+ir::LoopOp makeLoop(Node &n, const LoopForm &form, const std::vector<TensorInfo> &results) {
+  GraphImporter &importer = n.importer();
+  llvm::SmallVector<mlir::Type> types;
+  for (const TensorInfo &info : results)
+    types.push_back(typeOf(n, info));
+  Values operands = {form.trips ? form.trips : importer.none(n.loc()),
+                     form.condition ? form.condition : importer.none(n.loc())};
+  operands.append(form.carried);
+  operands.append(form.scanned);
+  mlir::OpBuilder &builder = importer.builder();
+  auto list = [&](const std::vector<int64_t> &values) {
+    return allZero(values) ? mlir::DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(values);
+  };
+  return ir::LoopOp::create(builder, n.loc(), types, operands,
+                            builder.getI64IntegerAttr(int64_t(form.carried.size())), list(form.inAxes),
+                            list(form.inDirections), list(form.outAxes), list(form.outDirections));
+}
+
+/// The loop's results, or nothing if it cannot be built.
+std::optional<Values> buildLoopForm(Node &n, LoopForm form) {
   Dim trips;
   std::vector<TensorInfo> slices, carried;
   form.inAxes = orZeros(form.inAxes, form.scanned.size());
@@ -178,41 +227,16 @@ void buildLoopForm(Node &n, LoopForm form) {
   for (mlir::Value value : form.carried)
     carried.push_back(join(n.info(value), n.info(value)));
   if (n.failed())
-    return;
-
-  // A carried value may change shape from one iteration to the next. The body is imported with what the
-  // initial values say, and again with less as long as it yields something else.
+    return std::nullopt;
   mlir::Region region;
-  std::optional<Values> yields;
-  size_t issues = importer.issueCount(), firstCarried = form.isScan ? 0 : 1;
-  for (int round = 0;; ++round) {
-    if (round == 4) // not to converge slowly: nothing is known
-      for (TensorInfo &info : carried) {
-        info.hasRank = false;
-        info.dims.clear();
-      }
-    mlir::Block *block = new mlir::Block();
-    region.push_back(block);
-    Values arguments = makeArguments(n, form, carried, slices, *block);
-    if (!form.isScan)
-      matchDeclaredRank(n, graph, *block, arguments);
-    yields = importer.body(n, graph, *block, arguments);
-    if (yields && yields->size() < firstCarried + carried.size())
-      n.invalid("its body makes " + std::to_string(yields->size()) + " values; expected at least " +
-                std::to_string(firstCarried + carried.size()));
-    if (!yields || n.failed() || generalise(n, carried, *yields, firstCarried))
-      break;
-    importer.dropIssues(issues);
-    region.dropAllReferences();
-    region.getBlocks().clear();
-  }
-  if (!yields || n.failed())
-    return;
+  std::optional<Values> yields = importBody(n, form, slices, carried, region);
+  if (!yields)
+    return std::nullopt;
   if (!form.isScan && n.type((*yields)[0]) != DType::Bool)
-    return n.invalid("its body makes a condition of type " + n.info((*yields)[0]).str() + "; expected bool");
+    n.invalid("its body makes a condition of type " + n.info((*yields)[0]).str() + "; expected bool");
 
   std::vector<TensorInfo> infos = carried;
-  size_t firstStacked = firstCarried + carried.size(), stackedCount = yields->size() - firstStacked;
+  size_t firstStacked = (form.isScan ? 0 : 1) + carried.size(), stackedCount = yields->size() - firstStacked;
   form.outAxes = orZeros(form.outAxes, stackedCount);
   for (size_t i = 0; i < stackedCount; ++i)
     infos.push_back(stacked(n, (*yields)[firstStacked + i], form.outAxes[i], trips));
@@ -220,22 +244,10 @@ void buildLoopForm(Node &n, LoopForm form) {
     n.invalid("its body makes values for " + std::to_string(infos.size()) + " results of " +
               std::to_string(n.numOutputs()));
   if (n.failed())
-    return;
-  llvm::SmallVector<mlir::Type> types;
-  for (const TensorInfo &info : infos)
-    types.push_back(typeOf(n, info));
-  Values operands = {form.trips ? form.trips : importer.none(n.loc()),
-                     form.condition ? form.condition : importer.none(n.loc())};
-  operands.append(form.carried);
-  operands.append(form.scanned);
-  mlir::OpBuilder &builder = importer.builder();
-  auto list = [&](const std::vector<int64_t> &values) {
-    return allZero(values) ? mlir::DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(values);
-  };
-  auto op = ir::LoopOp::create(builder, n.loc(), types, operands,
-                               builder.getI64IntegerAttr(int64_t(carried.size())), list(form.inAxes),
-                               list(form.inDirections), list(form.outAxes), list(form.outDirections));
+    return std::nullopt;
+  ir::LoopOp op = makeLoop(n, form, infos);
   {
+    mlir::OpBuilder &builder = n.importer().builder();
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(&region.front());
     if (form.isScan)
@@ -243,10 +255,9 @@ void buildLoopForm(Node &n, LoopForm form) {
     ir::YieldOp::create(builder, n.loc(), *yields);
   }
   op.getBody().takeBody(region);
-  for (size_t i = 0; i < infos.size(); ++i) {
+  for (size_t i = 0; i < infos.size(); ++i)
     setInfo(n, op.getResult(unsigned(i)), infos[i]);
-    n.out(i, op.getResult(unsigned(i)));
-  }
+  return Values(op.getResults());
 }
 
 void buildLoop(Node &n) {
@@ -258,24 +269,62 @@ void buildLoop(Node &n) {
       return n.invalid("operand " + std::to_string(i) + " is required");
     else
       form.carried.push_back(n.in(i));
-  buildLoopForm(n, std::move(form));
+  form.body = [&](mlir::Block &block, Values arguments) {
+    const ::onnx::GraphProto &graph = n.attribute("body")->g();
+    matchDeclaredRank(n, graph, block, arguments);
+    return n.importer().body(n, graph, block, arguments);
+  };
+  if (auto results = buildLoopForm(n, std::move(form)))
+    n.outs(*results);
 }
 
-void buildScan(Node &n) {
+/// A Scan of `operands`, of which the last num_scan_inputs are scanned.
+LoopForm scanForm(Node &n, const Values &operands) {
   LoopForm form;
   form.isScan = true;
   int64_t scanned = n.i("num_scan_inputs", 0);
-  if (scanned < 1 || scanned > int64_t(n.numInputs()))
-    return n.invalid("num_scan_inputs is " + std::to_string(scanned) + " of " +
-                     std::to_string(n.numInputs()) + " operands");
-  size_t states = n.numInputs() - size_t(scanned);
-  for (size_t i = 0; i < n.numInputs(); ++i)
-    (i < states ? form.carried : form.scanned).push_back(n.in(i));
+  if (scanned < 1 || scanned > int64_t(operands.size()))
+    n.invalid("num_scan_inputs is " + std::to_string(scanned) + " of " + std::to_string(operands.size()) +
+              " operands");
+  for (size_t i = 0; i < operands.size(); ++i)
+    (i + size_t(scanned) < operands.size() ? form.carried : form.scanned).push_back(operands[i]);
+  form.body = [&n](mlir::Block &block, Values arguments) {
+    return n.importer().body(n, n.attribute("body")->g(), block, arguments);
+  };
+  return form;
+}
+
+void buildScan(Node &n) {
+  LoopForm form = scanForm(n, n.inputs());
   form.inAxes = n.ints("scan_input_axes");
   form.inDirections = n.ints("scan_input_directions");
   form.outAxes = n.ints("scan_output_axes");
   form.outDirections = n.ints("scan_output_directions");
-  buildLoopForm(n, std::move(form));
+  if (n.failed())
+    return;
+  if (auto results = buildLoopForm(n, std::move(form)))
+    n.outs(*results);
+}
+
+/// Opset 8: all operands have a batch axis in front, over which an outer scan runs this one.
+void buildScan8(Node &n) {
+  if (n.numInputs() < 2)
+    return n.invalid("has " + std::to_string(n.numInputs()) + " operands; expected at least 2");
+  if (n.has(0))
+    return n.unsupported("Scan of opset 8 with sequence_lens is not supported");
+  Values operands(n.inputs().begin() + 1, n.inputs().end());
+  LoopForm outer;
+  outer.isScan = true;
+  outer.scanned = operands;
+  outer.body = [&n](mlir::Block &block, Values arguments) {
+    mlir::OpBuilder::InsertionGuard guard(n.importer().builder());
+    n.importer().builder().setInsertionPointToEnd(&block);
+    LoopForm inner = scanForm(n, arguments);
+    inner.inDirections = n.ints("directions");
+    return n.failed() ? std::nullopt : buildLoopForm(n, std::move(inner));
+  };
+  if (auto results = buildLoopForm(n, std::move(outer)))
+    n.outs(*results);
 }
 
 constexpr const char *kSequences = "sequence types are not supported yet";
@@ -285,7 +334,7 @@ constexpr const char *kStrings = "string tensors are not supported yet";
 constexpr OpRow rows[] = {
     built("If", 1, {1, 1, 1, kVariadic}, buildIf, "then_branch:g! else_branch:g!"),
     built("Loop", 1, {0, 254, 1, kVariadic}, buildLoop, "body:g!"),
-    refused("Scan", 8, "Scan of opset 8, with its batch axis, is not supported"),
+    built("Scan", 8, {0, 254, 1, kVariadic}, buildScan8, "body:g! directions:I num_scan_inputs:i!"),
     built("Scan", 9, {1, kVariadic, 1, kVariadic}, buildScan,
           "body:g! num_scan_inputs:i! scan_input_axes:I scan_input_directions:I scan_output_axes:I "
           "scan_output_directions:I"),
