@@ -166,7 +166,8 @@ private:
   void writeText(const std::string &path) {
     std::string text;
     llvm::raw_string_ostream stream(text);
-    module->print(stream, OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/true));
+    module->print(stream,
+                  OpPrintingFlags().enableDebugInfo(true, /*prettyForm=*/true).elideLargeElementsAttrs(64));
     if (path.empty() || path == "-") {
       llvm::outs() << text << "\n";
       return;

@@ -48,20 +48,40 @@ public:
       : weights(std::move(weights)), builder(context) {}
 
   void pack(Operation *op) {
-    auto weight = op->getOperand(1).getDefiningOp<ir::WeightOp>();
-    auto type = weight ? cast<RankedTensorType>(weight.getType()) : RankedTensorType();
-    if (!type || weight.getLayout() || !(text(op, "packed").empty()))
+    auto type = dyn_cast<RankedTensorType>(op->getOperand(1).getType());
+    std::optional<std::string> weight = plainWeight(op->getOperand(1));
+    if (!type || !weight || !text(op, "packed").empty())
       return;
     if (isa<ir::MatmulOp>(op) && type.getElementType().isF32())
-      packMatrix(op, weight, type, 4);
+      packMatrix(op, *weight, type, 4);
     else if (isa<ir::MatmulDequantOp>(op) && type.getElementType().isSignlessInteger(8))
-      packMatrix(op, weight, type, 1);
+      packMatrix(op, *weight, type, 1);
     else if (isa<ir::ConvOp, ir::ConvTransposeOp>(op) && type.getElementType().isF32() &&
              text(op, "layout") == "nhwc")
-      packConv(op, weight, type);
+      packConv(op, *weight, type);
   }
 
 private:
+  // The store's name of row-major constant bytes; small constants of the IR are added to the store. Nullopt
+  // if `value` is no constant.
+  std::optional<std::string> plainWeight(Value value) {
+    if (auto weight = value.getDefiningOp<ir::WeightOp>())
+      return weight.getLayout() ? std::nullopt : std::optional(weight.getWeight().str());
+    auto constant = value.getDefiningOp<ir::ConstantOp>();
+    if (!constant)
+      return std::nullopt;
+    auto [it, isNew] = constants.try_emplace(constant.getValue(), "");
+    if (isNew) {
+      Weight weight;
+      auto type = cast<RankedTensorType>(constant.getType());
+      weight.type = ir::dtypeOf(type.getElementType());
+      weight.dims.assign(type.getShape().begin(), type.getShape().end());
+      weight.owned = ir::literalBytes(constant.getValue());
+      it->second = weights->add("constant", std::move(weight));
+    }
+    return it->second;
+  }
+
   static StringRef text(Operation *op, StringRef name) {
     auto attr = op->getAttrOfType<StringAttr>(name);
     return attr ? attr.getValue() : StringRef();
@@ -71,7 +91,7 @@ private:
     return attr ? attr.getInt() : otherwise;
   }
 
-  void packMatrix(Operation *op, ir::WeightOp weight, RankedTensorType type, int64_t elementBytes) {
+  void packMatrix(Operation *op, const std::string &weight, RankedTensorType type, int64_t elementBytes) {
     if (type.getRank() != 2)
       return;
     MatrixWeight shape;
@@ -82,7 +102,7 @@ private:
     use(op, weight, type, "panel16", shape);
   }
 
-  void packConv(Operation *op, ir::WeightOp weight, RankedTensorType type) {
+  void packConv(Operation *op, const std::string &weight, RankedTensorType type) {
     ConvWeight shape;
     shape.group = number(op, "group", 1);
     shape.isTransposed = isa<ir::ConvTransposeOp>(op);
@@ -97,25 +117,28 @@ private:
   }
 
   template <typename Shape>
-  void use(Operation *op, ir::WeightOp weight, RankedTensorType type, StringRef layout, const Shape &shape) {
+  void use(Operation *op, const std::string &weight, RankedTensorType type, StringRef layout,
+           const Shape &shape) {
     builder.setInsertionPoint(op);
     // One packed form per source, layout and transposition, however many operations use it.
-    std::string key = (weight.getWeight() + "|" + layout + "|" + (shape.isTransposed ? "t" : "")).str();
+    std::string key = weight + "|" + layout.str() + "|" + (shape.isTransposed ? "t" : "");
     auto [it, isNew] = packed.try_emplace(key, "");
     if (isNew)
-      it->second = addPacked(weights, weight.getWeight().str(), layout, shape, type);
-    Value value = ir::WeightOp::create(builder, weight.getLoc(), type,
+      it->second = addPacked(weights, weight, layout, shape, type);
+    Value plain = op->getOperand(1);
+    Value value = ir::WeightOp::create(builder, plain.getLoc(), type,
                                        FlatSymbolRefAttr::get(builder.getContext(), it->second),
                                        builder.getStringAttr(layout));
     op->setOperand(1, value);
     op->setAttr("packed", builder.getStringAttr(layout));
-    if (weight->use_empty())
-      weight->erase();
+    if (plain.use_empty())
+      plain.getDefiningOp()->erase();
   }
 
   std::shared_ptr<WeightStore> weights;
   OpBuilder builder;
   std::map<std::string, std::string> packed;
+  llvm::DenseMap<Attribute, std::string> constants;
 };
 
 struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {

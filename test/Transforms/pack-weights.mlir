@@ -37,3 +37,16 @@ func.func @convolutions(%x: tensor<1x8x8x4xf32>) -> tensor<1x4x4x4xf32> {
   %1 = dspark.conv(%0, %w) {layout = "nhwc"} : (tensor<1x6x6x4xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x4x4xf32>
   return %1 : tensor<1x4x4x4xf32>
 }
+
+// -----
+
+// Small constants are packed like weights.
+// CHECK-LABEL: @constant
+func.func @constant(%a: tensor<?x2xf32>) -> tensor<?x2xf32> {
+  // CHECK-NOT: dspark.constant
+  // CHECK: dspark.weight @constant.panel16 {layout = "panel16"} : tensor<2x2xf32>
+  // CHECK: dspark.matmul(%arg0, %{{.*}}) {packed = "panel16"}
+  %w = dspark.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  %0 = dspark.matmul(%a, %w) : (tensor<?x2xf32>, tensor<2x2xf32>) -> tensor<?x2xf32>
+  return %0 : tensor<?x2xf32>
+}
