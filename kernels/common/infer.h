@@ -32,15 +32,22 @@ std::optional<std::vector<int64_t>> constInts(const InferContext &ctx, size_t i)
 Dim scalarInt(const InferContext &ctx, size_t i);
 
 /// Fills to's contents from from's: element k of `to` is element source(k) of `from`. Does nothing unless
-/// from's contents fit and to's dims are numbers with few enough elements.
+/// from's contents fit and to's dims are numbers with few enough elements, or if a source does not exist.
 template <typename Source> void mapContents(const TensorInfo &from, TensorInfo &to, Source source) {
   int64_t count = knownElements(to);
   if (count < 0 || count > kMaxKnownElements || !contentsFit(from))
     return;
   bool real = isFloat(from.type);
+  size_t available = real ? from.floats.size() : from.ints.size();
   to.hasContents = true;
   for (int64_t k = 0; k < count; ++k) {
     size_t from_k = size_t(source(k));
+    if (from_k >= available) {
+      to.hasContents = false;
+      to.ints.clear();
+      to.floats.clear();
+      return;
+    }
     if (real)
       to.floats.push_back(from.floats[from_k]);
     else
