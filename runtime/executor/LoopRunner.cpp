@@ -54,6 +54,9 @@ LoopRunner::LoopRunner(Context &context, const StepInfo &step, const TraceState 
 
 LoopRunner::~LoopRunner() = default;
 
+// Only an error costs the text.
+Status LoopRunner::here(Status status) const { return status.isOk() ? status : status.in(step.where()); }
+
 Status LoopRunner::prepareScanInputs() {
   for (size_t i = 0; i < scanInputCount; ++i) {
     ScanInput &input = scanInputs[i];
@@ -178,7 +181,7 @@ Status LoopRunner::takeCarried(size_t index, const PlacedTensor &result, const v
   Carried &value = carried[index];
   int target = value.active == 0 ? 1 : 0;
   uint64_t bytes = bytesOf(result.info.type, result.dims);
-  DSPARK_RETURN_IF_ERROR(value.buffers[target].ensure(bytes, "a loop's carried value").in(step.where()));
+  DSPARK_RETURN_IF_ERROR(here(value.buffers[target].ensure(bytes, "a loop's carried value")));
   if (bytes > 0)
     std::memcpy(value.buffers[target].data(), pointer, bytes);
   value.active = target;
@@ -201,8 +204,7 @@ Status LoopRunner::takeSlice(ScanOutput &output, const PlacedTensor &result, con
                            " as in the first one");
   }
   uint64_t done = uint64_t(trip) * output.sliceBytes;
-  DSPARK_RETURN_IF_ERROR(
-      output.slices.grow(done + output.sliceBytes, done, "a loop's scan output").in(step.where()));
+  DSPARK_RETURN_IF_ERROR(here(output.slices.grow(done + output.sliceBytes, done, "a loop's scan output")));
   if (output.sliceBytes > 0)
     std::memcpy(output.slices.data() + done, pointer, output.sliceBytes);
   return Status::ok();
@@ -224,7 +226,7 @@ Status LoopRunner::stack(ScanOutput &output, int64_t trips, Output &result) {
     return Status::ok();
   uint64_t run = output.sliceBytes / outer;
   DSPARK_RETURN_IF_ERROR(
-      output.stacked.ensure(uint64_t(trips) * output.sliceBytes, "a loop's scan output").in(step.where()));
+      here(output.stacked.ensure(uint64_t(trips) * output.sliceBytes, "a loop's scan output")));
   for (int64_t trip = 0; trip < trips; ++trip) {
     int64_t place = output.isReversed ? trips - 1 - trip : trip;
     for (uint64_t i = 0; i < outer; ++i)

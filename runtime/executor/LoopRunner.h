@@ -58,6 +58,7 @@ private:
     uint64_t lastUse;
   };
 
+  Status here(Status status) const;
   Status prepareScanInputs();
   Status tripCount(const void *const *slots, int64_t &trips, bool &goOn) const;
   StatusOr<Trace *> bodyFor(const void *const *slots);

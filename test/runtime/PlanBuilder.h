@@ -3,23 +3,11 @@
 #include "kernels/common/dim.h"
 #include "kernels/common/dtype.h"
 #include "runtime/format/PlanFile.h"
+#include "test/runtime/TemporaryFolder.h"
 #include <cstring>
-#include <filesystem>
 #include <gtest/gtest.h>
 
 namespace dspark::test {
-
-/// A path inside a folder that is removed when the object dies.
-class TemporaryFolder {
-public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "dspark-XXXXXX").string();
-    path = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-  std::string file(const std::string &name) const { return (path / name).string(); }
-  std::filesystem::path path;
-};
 
 /// Assembles an fb::PlanT; ids are returned as they are made. Blocks are filled through `block`.
 class PlanBuilder {
