@@ -10,6 +10,11 @@ void prepareConvTransposeF32(const KernelCall &call, KernelWork &work);
 /// Both operators.
 template <Isa isa> void runConvF32(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
+/// Transposed, filters side by side, few output channels.
+bool acceptsConvBlocks(const KernelCall &call);
+void prepareConvBlocks(const KernelCall &call, KernelWork &work);
+template <Isa isa> void runConvBlocks(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
 /// One input and one output channel per group.
 bool acceptsDepthwise(const KernelCall &call);
 void prepareDepthwise(const KernelCall &call, KernelWork &work);

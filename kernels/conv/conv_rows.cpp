@@ -6,7 +6,7 @@
 namespace dspark {
 namespace {
 
-// Within a level the depthwise row comes first.
+// Within a level the special rows come first.
 constexpr Kernel kRows[] = {
     {"conv", "conv_f32_depthwise_avx512", Isa::Avx512, acceptsDepthwise, prepareDepthwise,
      runDepthwise<Isa::Avx512>},
@@ -18,10 +18,16 @@ constexpr Kernel kRows[] = {
      runDepthwise<Isa::Baseline>},
     {"conv", "conv_f32", Isa::Baseline, acceptsConvF32, prepareConvF32, runConvF32<Isa::Baseline>},
     {"conv", "conv_reference", Isa::Baseline, acceptsRowMajorWeights, prepareConvReference, runConvReference},
+    {"conv_transpose", "conv_transpose_f32_blocks_avx512", Isa::Avx512, acceptsConvBlocks, prepareConvBlocks,
+     runConvBlocks<Isa::Avx512>},
     {"conv_transpose", "conv_transpose_f32_avx512", Isa::Avx512, acceptsConvF32, prepareConvTransposeF32,
      runConvF32<Isa::Avx512>},
+    {"conv_transpose", "conv_transpose_f32_blocks_avx2", Isa::Avx2, acceptsConvBlocks, prepareConvBlocks,
+     runConvBlocks<Isa::Avx2>},
     {"conv_transpose", "conv_transpose_f32_avx2", Isa::Avx2, acceptsConvF32, prepareConvTransposeF32,
      runConvF32<Isa::Avx2>},
+    {"conv_transpose", "conv_transpose_f32_blocks", Isa::Baseline, acceptsConvBlocks, prepareConvBlocks,
+     runConvBlocks<Isa::Baseline>},
     {"conv_transpose", "conv_transpose_f32", Isa::Baseline, acceptsConvF32, prepareConvTransposeF32,
      runConvF32<Isa::Baseline>},
     {"conv_transpose", "conv_transpose_reference", Isa::Baseline, acceptsRowMajorWeights,

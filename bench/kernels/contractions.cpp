@@ -1,0 +1,289 @@
+// Speed of the f32 contractions on one thread: matmul, convolution, depthwise and transposed convolution.
+//
+//   bench_contractions [FILTER] [--isa LEVEL] [--seconds S]
+//
+// Each case is first checked against a sum in f64 at 200 of its outputs. Then runs alternate with the
+// machine's multiply-add peak, measured by the same thread, so that both see the same clock and neighbours;
+// time is the thread's own. Printed per case: shape, median time with the quartiles' distance, GFLOP/s of the
+// median, and the median and best share of the peak. Exit code 3 if a result is wrong.
+#include "bench/kernels/peak.h"
+#include "kernels/common/catalogue.h"
+#include "kernels/common/kernel.h"
+#include "runtime/format/PackedLayout.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace dspark;
+
+struct Tensor {
+  std::vector<int64_t> dims;
+  std::vector<float> values;
+  TensorView view() { return {values.data(), dims.data(), int32_t(dims.size()), DType::F32}; }
+};
+
+std::mt19937 rng(1);
+
+Tensor random(std::vector<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t d : dims)
+    count *= d;
+  std::uniform_real_distribution<float> draw(-1, 1);
+  Tensor t{std::move(dims), std::vector<float>(size_t(count))};
+  for (float &v : t.values)
+    v = draw(rng);
+  return t;
+}
+
+// One convolution or product: w is [outputs, inputs / group, kernel, kernel] on x [1, height, width, inputs].
+// A product [M, K] x [K, N] is a 1x1 convolution of M pixels, and is run as matmul.
+struct Case {
+  const char *op;
+  int64_t height, width, inputs, outputs, kernel = 1, stride = 1, group = 1;
+
+  bool isMatmul() const { return !std::strcmp(op, "matmul"); }
+  bool isTransposed() const { return !std::strcmp(op, "conv_transpose"); }
+  bool isDepthwise() const { return group > 1 && group == inputs && group == outputs; }
+  int64_t pad() const { return isTransposed() ? 0 : kernel / 2; }
+  std::string name() const {
+    char text[160];
+    if (isMatmul())
+      std::snprintf(text, sizeof(text), "matmul %lldx%lldx%lld", (long long)(height * width),
+                    (long long)outputs, (long long)inputs);
+    else
+      std::snprintf(text, sizeof(text), "%s %lldx%lld k%lld s%lld %lld->%lld%s", op, (long long)height,
+                    (long long)width, (long long)kernel, (long long)stride, (long long)inputs,
+                    (long long)outputs, isDepthwise() ? " depthwise" : "");
+    return text;
+  }
+};
+
+class Runner {
+public:
+  Runner(const Case &c, Isa isa) : c(c) {
+    x = random(c.isMatmul() ? std::vector{c.height * c.width, c.inputs}
+                            : std::vector<int64_t>{1, c.height, c.width, c.inputs});
+    std::vector<int64_t> wDims = {c.outputs, c.inputs / c.group, c.kernel, c.kernel};
+    if (c.isTransposed())
+      wDims = {c.inputs, c.outputs, c.kernel, c.kernel};
+    w = random(c.isMatmul() ? std::vector{c.inputs, c.outputs} : wDims);
+    bias = random({c.outputs});
+    pack();
+    setAttrs();
+    infer();
+    in = {x.view(), packed.view(), bias.view()};
+    out = {y.view()};
+    call.in = in;
+    call.out = out;
+    call.attrs = Attrs(attrs);
+    row = selectKernel(c.op, call, isa);
+    row->prepare(call, work);
+    scratch.resize(work.scratchPerThread / 4 + 16);
+    shared.resize(work.scratchShared / 4 + 16);
+  }
+
+  void run() {
+    for (int phase = 0; phase < work.phases; ++phase)
+      row->run(call, work, {0, work.tiles[phase], phase, 0, aligned(scratch), aligned(shared)});
+  }
+
+  // The largest error at some outputs, in units of the bound K * eps * sum|x w|.
+  double error() {
+    double worst = 0;
+    for (int i = 0; i < 200; ++i) {
+      size_t at = rng() % y.values.size();
+      double magnitude = 0, want = expected(int64_t(at), magnitude);
+      double bound = double(c.inputs / c.group * c.kernel * c.kernel + 4) / (1 << 24) * (magnitude + 1);
+      worst = std::max(worst, std::fabs(double(y.values[at]) - std::max(want, 0.0)) / bound);
+    }
+    return worst;
+  }
+
+  double flops() const { return work.flops; }
+  const char *kernel() const { return row->name; }
+
+private:
+  static std::byte *aligned(std::vector<float> &block) {
+    return reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(block.data()) + 63) & ~uintptr_t(63));
+  }
+
+  void pack() {
+    packed.dims = w.dims;
+    std::span<const std::byte> from = std::as_bytes(std::span(w.values));
+    auto fill = [&](const char *name, const auto &weight) {
+      layout = name;
+      packed.values.resize(*packedBytes(name, weight) / 4);
+      Status status = packWeight(name, weight, from, std::as_writable_bytes(std::span(packed.values)));
+      if (!status.isOk())
+        std::fprintf(stderr, "%s\n", status.message().c_str());
+    };
+    if (c.isMatmul())
+      fill("panel16", MatrixWeight{1, c.inputs, c.outputs, false, 4});
+    else
+      fill(c.isDepthwise() ? "depthwise" : "panel16",
+           ConvWeight{c.group, c.inputs, c.outputs, c.kernel * c.kernel, c.isTransposed()});
+  }
+
+  void setAttrs() {
+    numbers = {c.stride, c.stride, c.pad(), c.pad(), c.pad(), c.pad(), c.group};
+    std::span<const int64_t> all(numbers);
+    attrs = {{"packed", {}, {}, layout}, {"activation", {}, {}, "relu"}};
+    if (!c.isMatmul())
+      attrs.insert(attrs.end(), {{"layout", {}, {}, "nhwc"},
+                                 {"strides", all.subspan(0, 2), {}, {}},
+                                 {"pads", all.subspan(2, 4), {}, {}},
+                                 {"group", all.subspan(6, 1), {}, {}}});
+  }
+
+  void infer() {
+    std::vector<TensorInfo> infos;
+    for (const Tensor *t : {&x, &w, &bias})
+      infos.push_back(TensorInfo::make(DType::F32, {t->dims.begin(), t->dims.end()}));
+    InferContext ctx;
+    ctx.in = infos;
+    ctx.attrs = Attrs(attrs);
+    ctx.out.resize(1);
+    if (findOp(c.op)->infer(ctx) != InferStatus::Ok)
+      std::fprintf(stderr, "%s\n", ctx.error.c_str());
+    int64_t count = 1;
+    for (const Dim &d : ctx.out[0].dims) {
+      y.dims.push_back(d.value());
+      count *= d.value();
+    }
+    y.values.resize(size_t(count));
+  }
+
+  double expected(int64_t at, double &magnitude) const {
+    int64_t o = at % c.outputs, pixel = at / c.outputs;
+    double sum = double(bias.values[size_t(o)]);
+    auto add = [&](int64_t inPixel, int64_t weight, int64_t channel) {
+      double term = double(x.values[size_t(inPixel * c.inputs + channel)]) * double(w.values[size_t(weight)]);
+      sum += term;
+      magnitude += std::fabs(term);
+    };
+    if (c.isMatmul()) {
+      for (int64_t i = 0; i < c.inputs; ++i)
+        add(pixel, i * c.outputs + o, i);
+      return sum;
+    }
+    int64_t outWidth = y.dims[2], oy = pixel / outWidth, ox = pixel % outWidth, per = c.inputs / c.group;
+    for (int64_t ky = 0; ky < c.kernel; ++ky)
+      for (int64_t kx = 0; kx < c.kernel; ++kx) {
+        int64_t iy = oy * c.stride - c.pad() + ky, ix = ox * c.stride - c.pad() + kx;
+        if (c.isTransposed()) {
+          if ((oy - ky) % c.stride != 0 || (ox - kx) % c.stride != 0)
+            continue;
+          iy = (oy - ky) / c.stride;
+          ix = (ox - kx) / c.stride;
+        }
+        if (iy < 0 || iy >= c.height || ix < 0 || ix >= c.width)
+          continue;
+        for (int64_t i = 0; i < per; ++i) {
+          int64_t channel = o / (c.outputs / c.group) * per + i;
+          int64_t first = c.isTransposed() ? channel * c.outputs + o : o * per + i;
+          add(iy * c.width + ix, (first * c.kernel + ky) * c.kernel + kx, channel);
+        }
+      }
+    return sum;
+  }
+
+  Case c;
+  Tensor x, w, packed, bias, y;
+  const char *layout = "";
+  std::vector<int64_t> numbers;
+  std::vector<Attr> attrs;
+  std::vector<TensorView> in, out;
+  KernelCall call;
+  KernelWork work;
+  const Kernel *row = nullptr;
+  std::vector<float> scratch, shared;
+};
+
+using bench::threadSeconds;
+double quantile(std::vector<double> v, double q) {
+  std::sort(v.begin(), v.end());
+  return v[size_t(q * double(v.size() - 1))];
+}
+
+bool measure(const Case &c, Isa isa, double seconds) {
+  Runner runner(c, isa);
+  runner.run();
+  double error = runner.error();
+  std::vector<double> times, shares;
+  // Slices of about a millisecond, so that both sides of a pair fit between two interruptions.
+  double start = threadSeconds();
+  runner.run();
+  int repeats = std::max(1, int(1e-3 / std::max(threadSeconds() - start, 1e-7)));
+  for (double end = threadSeconds() + seconds; threadSeconds() < end || times.size() < 5;) {
+    double peak = bench::multiplyAddPeak(isa);
+    double begin = threadSeconds();
+    for (int i = 0; i < repeats; ++i)
+      runner.run();
+    times.push_back((threadSeconds() - begin) / repeats);
+    shares.push_back(runner.flops() / times.back() / std::max(peak, bench::multiplyAddPeak(isa)));
+  }
+  double median = quantile(times, 0.5);
+  std::printf("%-46s %9.1f us +- %4.1f%%  %6.1f GFLOP/s  peak %3.0f%% (best %3.0f%%)  %s\n", c.name().c_str(),
+              median * 1e6, (quantile(times, 0.75) - quantile(times, 0.25)) / median * 50,
+              runner.flops() / median * 1e-9, quantile(shares, 0.5) * 100, quantile(shares, 1) * 100,
+              runner.kernel());
+  if (error > 1)
+    std::printf("  WRONG: %.1f times the bound\n", error);
+  std::fflush(stdout);
+  return error <= 1;
+}
+
+constexpr Case kCases[] = {
+    {"matmul", 256, 1, 256, 256},
+    {"matmul", 512, 1, 512, 512},
+    {"matmul", 1024, 1, 1024, 1024},
+    {"matmul", 128, 1, 384, 1536},
+    {"matmul", 40, 1, 120, 6625},
+    {"matmul", 1, 1, 1024, 1024},
+    {"matmul", 4, 1, 1024, 1024},
+    {"conv", 60, 80, 64, 64},
+    {"conv", 15, 20, 512, 512},
+    {"conv", 160, 160, 16, 32},
+    {"conv", 60, 80, 64, 64, 3},
+    {"conv", 30, 40, 256, 256, 3},
+    {"conv", 120, 160, 24, 24, 3},
+    {"conv", 320, 320, 3, 16, 3, 2},
+    {"conv", 160, 160, 32, 32, 3, 1, 32},
+    {"conv", 80, 80, 96, 96, 3, 2, 96},
+    {"conv", 20, 20, 480, 480, 5, 1, 480},
+    {"conv_transpose", 80, 80, 24, 24, 2, 2},
+    {"conv_transpose", 160, 160, 24, 1, 2, 2},
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::string filter;
+  Isa isa = machineIsa();
+  double seconds = 0.5;
+  for (int i = 1; i < argc; ++i) {
+    std::string arg = argv[i];
+    if (arg == "--isa" && i + 1 < argc && isaFromName(argv[i + 1], isa))
+      ++i;
+    else if (arg == "--seconds" && i + 1 < argc)
+      seconds = std::atof(argv[++i]);
+    else if (arg.starts_with("-")) {
+      std::fprintf(stderr, "usage: bench_contractions [FILTER] [--isa baseline|avx2|avx512] [--seconds S]\n");
+      return 1;
+    } else
+      filter = arg;
+  }
+  isa = std::min(isa, machineIsa());
+  bool isRight = true;
+  for (const Case &c : kCases)
+    if (c.name().find(filter) != std::string::npos)
+      isRight = measure(c, isa, seconds) && isRight;
+  return isRight ? 0 : 3;
+}

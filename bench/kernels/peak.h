@@ -1,0 +1,18 @@
+// The multiply-add peak of one core: twelve independent chains, which is more than latency times issue width.
+#pragma once
+#include "kernels/common/isa.h"
+#include <ctime>
+
+namespace dspark::bench {
+
+/// Time that this thread has had on a core: what others take away does not count.
+inline double threadSeconds() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+}
+
+/// FLOP/s of this level's vectors over about 0.2 ms, the best of four.
+double multiplyAddPeak(Isa isa);
+
+} // namespace dspark::bench
