@@ -16,8 +16,8 @@ void broadcastStrides(const TensorView &out, const TensorView &operand, int64_t 
 }
 
 template <typename T>
-void gather(const T *base, const int64_t *dims, const int64_t *strides, int rank, int64_t begin, int64_t n,
-            T *out) {
+void gatherRows(const T *base, const int64_t *dims, const int64_t *strides, int rank, int64_t begin,
+                int64_t n, T *out) {
   int64_t index[kMaxRank], offset = 0, rest = begin;
   for (int i = rank; i-- > 0; rest /= dims[i]) {
     index[i] = rest % dims[i];
@@ -51,13 +51,6 @@ struct Bytes16 {
   uint64_t low, high;
 };
 
-template <typename T>
-BlockOperand gatherAs(const void *base, const int64_t *dims, const int64_t *strides, int rank, int64_t begin,
-                      int64_t n, void *buffer) {
-  gather(static_cast<const T *>(base), dims, strides, rank, begin, n, static_cast<T *>(buffer));
-  return {buffer, false};
-}
-
 } // namespace
 
 int collapseLoops(const TensorView &out, std::span<const TensorView> operands, int64_t *dims,
@@ -88,29 +81,52 @@ int collapseLoops(const TensorView &out, std::span<const TensorView> operands, i
   return 1;
 }
 
-BlockOperand readBlock(const void *base, size_t elementBytes, const int64_t *dims, const int64_t *strides,
-                       int rank, int64_t begin, int64_t n, void *buffer) {
+BlockReader::BlockReader(const void *base, size_t elementBytes, const int64_t *dims, const int64_t *strides,
+                         int rank, void *buffer)
+    : base(static_cast<const std::byte *>(base)), elementBytes(elementBytes), dims(dims), strides(strides),
+      rank(rank), buffer(buffer), repeatsRow(strides[rank - 1] == 1) {
+  for (int i = 0; i + 1 < rank; ++i)
+    repeatsRow = repeatsRow && strides[i] == 0;
+}
+
+BlockOperand BlockReader::read(int64_t begin, int64_t n) {
   int64_t inner = dims[rank - 1], first = begin % inner, offset = first * strides[rank - 1],
           rest = begin / inner;
+  if (repeatsRow && first == 0 && n <= held)
+    return {buffer, false};
   bool isConstant = strides[rank - 1] == 0;
   for (int i = rank - 1; i-- > 0; rest /= dims[i]) {
     offset += rest % dims[i] * strides[i];
     isConstant = isConstant && strides[i] == 0;
   }
   if (isConstant || first + n <= inner)
-    return {static_cast<const std::byte *>(base) + size_t(offset) * elementBytes, strides[rank - 1] == 0};
+    return {base + size_t(offset) * elementBytes, strides[rank - 1] == 0};
+  held = repeatsRow && first == 0 ? n : 0;
+  return gather(begin, n);
+}
+
+BlockOperand BlockReader::gather(int64_t begin, int64_t n) {
+  auto as = [&]<typename T>() {
+    gatherRows(reinterpret_cast<const T *>(base), dims, strides, rank, begin, n, static_cast<T *>(buffer));
+  };
   switch (elementBytes) {
   case 1:
-    return gatherAs<uint8_t>(base, dims, strides, rank, begin, n, buffer);
+    as.template operator()<uint8_t>();
+    break;
   case 2:
-    return gatherAs<uint16_t>(base, dims, strides, rank, begin, n, buffer);
+    as.template operator()<uint16_t>();
+    break;
   case 4:
-    return gatherAs<uint32_t>(base, dims, strides, rank, begin, n, buffer);
+    as.template operator()<uint32_t>();
+    break;
   case 8:
-    return gatherAs<uint64_t>(base, dims, strides, rank, begin, n, buffer);
+    as.template operator()<uint64_t>();
+    break;
   default:
-    return gatherAs<Bytes16>(base, dims, strides, rank, begin, n, buffer);
+    as.template operator()<Bytes16>();
+    break;
   }
+  return {buffer, false};
 }
 
 void prepareElementwise(const KernelCall &call, KernelWork &work, double flopsPerElement) {

@@ -41,34 +41,57 @@ struct BlockOperand {
   bool isScalar; // one element serves the whole block
 };
 
-/// Elements [begin, begin + n) of a broadcast operand, in place if they are consecutive or all the same, else
-/// copied to `buffer`.
-BlockOperand readBlock(const void *base, size_t elementBytes, const int64_t *dims, const int64_t *strides,
-                       int rank, int64_t begin, int64_t n, void *buffer);
+/// Reads one operand block by block. Elements that are neither consecutive nor all the same are gathered.
+class BlockReader {
+public:
+  BlockReader() = default;
+  /// `buffer` has room for kGatherBlock elements and belongs to this reader alone.
+  BlockReader(const void *base, size_t elementBytes, const int64_t *dims, const int64_t *strides, int rank,
+              void *buffer);
 
-/// The length of the block that starts at `begin`.
+  /// Elements [begin, begin + n); valid until the next call.
+  BlockOperand read(int64_t begin, int64_t n);
+
+private:
+  BlockOperand gather(int64_t begin, int64_t n);
+
+  const std::byte *base = nullptr;
+  size_t elementBytes = 0;
+  const int64_t *dims = nullptr, *strides = nullptr;
+  int rank = 0;
+  void *buffer = nullptr;
+  bool repeatsRow = false; // the same row for every index of the outer dims
+  int64_t held = 0;        // if so: elements in the buffer, from the start of a row on
+};
+
+/// The length of the block that starts at `begin`. Blocks of short rows end with a row where they can, so
+/// that an operand that repeats its row is gathered once.
 inline int64_t blockLength(int64_t begin, int64_t end, int64_t innerDim, int64_t most) {
-  if (innerDim < kLongRow)
-    return std::min({end - begin, kGatherBlock, most});
-  return std::min({end - begin, innerDim - begin % innerDim, most});
+  int64_t first = begin % innerDim;
+  if (innerDim >= kLongRow)
+    return std::min({end - begin, innerDim - first, most});
+  return std::min(end - begin, (kGatherBlock + first) / innerDim * innerDim - first);
 }
 
 /// Calls body(operands, begin, n) for consecutive blocks of the results [begin, end) of tiles
-/// [part.begin, part.end). Elements have at most 16 bytes and n is at most `most`.
+/// [part.begin, part.end). Elements have at most 16 bytes; n is at most `most`, which is at least
+/// kGatherBlock.
 template <int kOperands, typename Body>
 void forBlocks(const BroadcastLoops<kOperands> &loops, std::span<const TensorView> operands,
                const KernelPart &part, int64_t most, Body body) {
   alignas(64) std::byte buffers[kOperands][kGatherBlock * 16];
-  size_t bytes[kOperands];
-  for (int k = 0; k < kOperands; ++k)
-    bytes[k] = size_t(dtypeBits(operands[size_t(k)].type)) / 8;
+  BlockReader readers[kOperands];
+  for (int k = 0; k < kOperands; ++k) {
+    const TensorView &view = operands[size_t(k)];
+    readers[k] = BlockReader(view.data, size_t(dtypeBits(view.type)) / 8, loops.dims, loops.strides[k],
+                             loops.rank, buffers[k]);
+  }
   int64_t end = std::min(loops.total, int64_t(part.end) * kElementwiseTile);
   for (int64_t i = int64_t(part.begin) * kElementwiseTile, n; i < end; i += n) {
     n = blockLength(i, end, loops.dims[loops.rank - 1], most);
     BlockOperand block[kOperands];
     for (int k = 0; k < kOperands; ++k)
-      block[k] = readBlock(operands[size_t(k)].data, bytes[k], loops.dims, loops.strides[k], loops.rank, i, n,
-                           buffers[k]);
+      block[k] = readers[k].read(i, n);
     body(block, i, n);
   }
 }

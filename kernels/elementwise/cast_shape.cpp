@@ -32,7 +32,10 @@ void foldCast(const TensorInfo &x, TensorInfo &y) {
     else if (y.type == DType::Bool)
       y.ints.push_back(Dim(int64_t(value != 0)));
     else
-      y.ints.push_back(castDim(Dim(truncateTo<int64_t>(value)), DType::I64, y.type));
+      dispatchNumber(y.type, [&]<typename T>() {
+        if constexpr (std::is_integral_v<T>)
+          y.ints.push_back(Dim(int64_t(truncateTo<T>(value))));
+      });
   }
   for (Dim value : x.ints) {
     if (isFloat(y.type))

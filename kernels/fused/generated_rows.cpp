@@ -47,7 +47,7 @@ class Walker {
 public:
   Walker(const KernelCall &call, const FusedLoops &loops)
       : loops(loops), function(reinterpret_cast<FusedFn>(const_cast<void *>(call.code))),
-        count(call.in.size() + call.out.size()) {
+        count(call.in.size() + call.out.size()), params(call.attrs.floats("params").data()) {
     for (size_t k = 0; k < count; ++k) {
       const TensorView &view = k < call.in.size() ? call.in[k] : call.out[k - call.in.size()];
       bases[k] = view.as<std::byte>();
@@ -60,13 +60,14 @@ public:
   /// Elements [first, first + length) of `rows` rows that start at `row` and lie in one run of the second
   /// loop.
   void run(int64_t row, int64_t rows, int64_t first, int64_t length) const {
-    void *pointers[kMaxFusedOperands];
+    void *pointers[kMaxFusedOperands + 1];
     for (size_t k = 0; k < count; ++k) {
       int64_t offset = first * strides[k][loops.rank - 1], rest = row;
       for (int i = loops.rank - 1; i-- > 0; rest /= loops.dims[i])
         offset += rest % loops.dims[i] * strides[k][i];
       pointers[k] = bases[k] + offset * bytes[k];
     }
+    pointers[count] = const_cast<double *>(params);
     function(pointers, rows, length, rowStrides);
   }
 
@@ -74,6 +75,7 @@ private:
   const FusedLoops &loops;
   FusedFn function;
   size_t count;
+  const double *params;
   std::byte *bases[kMaxFusedOperands];
   int64_t bytes[kMaxFusedOperands], rowStrides[kMaxFusedOperands];
   int64_t strides[kMaxFusedOperands][kMaxRank];

@@ -28,8 +28,12 @@ public:
       : call(call), state(state), table(*state.table), program(call.attrs.ints("program")),
         params(call.attrs.floats("params")), results(call.attrs.ints("results")),
         buffers(reinterpret_cast<float *>(scratch)) {
-    for (size_t k = 0; k < call.in.size(); ++k)
+    for (size_t k = 0; k < call.in.size(); ++k) {
       state.loops.strides(int(k), strides[k]);
+      const TensorView &x = call.in[k];
+      readers[k] = BlockReader(x.data, size_t(dtypeBits(x.type)) / 8, state.loops.dims, strides[k],
+                               state.loops.rank, buffer(inputBuffer(k)));
+    }
   }
 
   void run(int64_t begin, int64_t end) {
@@ -39,33 +43,22 @@ public:
     }
   }
 
-  /// Buffers: one per slot, one per input, three for the operands of a select.
-  static size_t bufferCount(int slots, size_t inputs) { return size_t(slots) + inputs + 3; }
+  /// Buffers: one per slot, two per input (as it was read, and as f32), three for the operands of a select.
+  static size_t bufferCount(int slots, size_t inputs) { return size_t(slots) + 2 * inputs + 3; }
 
 private:
   float *buffer(size_t index) const { return buffers + index * kBlock; }
-  size_t inputBuffer(size_t k) const { return size_t(state.slotCount) + k; }
+  size_t inputBuffer(size_t k) const { return size_t(state.slotCount) + 2 * k; }
   size_t selectBuffer(size_t k) const { return inputBuffer(call.in.size()) + k; }
 
   void readInput(size_t k, int64_t begin, int64_t n) {
-    const TensorView &x = call.in[k];
-    bool isBool = x.type == DType::Bool;
-    // A gathered bool block lies in the upper part of the buffer that its f32 form then fills from below.
-    float *own = buffer(inputBuffer(k));
-    void *gathered = isBool ? static_cast<void *>(reinterpret_cast<uint8_t *>(own) + 3 * kBlock) : own;
-    BlockOperand block =
-        readBlock(x.data, isBool ? 1 : 4, state.loops.dims, strides[k], state.loops.rank, begin, n, gathered);
-    if (isBool) {
-      widenBools(static_cast<const uint8_t *>(block.data), own, block.isScalar ? 1 : n);
-      block.data = own;
+    BlockOperand block = readers[k].read(begin, n);
+    if (call.in[k].type == DType::Bool) {
+      float *widened = buffer(inputBuffer(k) + 1);
+      table.boolToFloat(static_cast<const uint8_t *>(block.data), widened, block.isScalar ? 1 : n);
+      block.data = widened;
     }
     values[k] = {static_cast<const float *>(block.data), block.isScalar};
-  }
-  /// Converts front to back, so that x may be the end of y's storage: element i is read before y[i] reaches
-  /// it.
-  static void widenBools(const uint8_t *x, float *y, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-      y[i] = x[i] != 0 ? 1.0f : 0.0f;
   }
 
   const float *spread(const Value &value, int64_t n, size_t k) {
@@ -138,6 +131,7 @@ private:
   std::span<const int64_t> results;
   float *buffers;
   int64_t strides[kMaxFusedOperands][kMaxRank];
+  BlockReader readers[kMaxFusedOperands];
   Value values[kMaxFusedOperands + kMaxFusedInstructions];
 };
 

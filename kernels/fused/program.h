@@ -47,7 +47,8 @@ struct FusedProgram {
 };
 
 /// What generated code exports per region. Walks n0 rows of n1 elements; `strides` are the row strides in
-/// elements, per operand, inputs first. Inner strides are those of the `inner` attribute.
+/// elements, per operand, inputs first. Inner strides are those of the `inner` attribute. Behind the operands
+/// lies the address of the step's `params`, so that regions which differ in constants only share their code.
 using FusedFn = void (*)(void *const *operands, int64_t n0, int64_t n1, const int64_t *strides);
 
 } // namespace dspark
