@@ -175,6 +175,18 @@ Dim DimTable::freshSymbol(std::string_view prefix) {
       return symbol(name);
 }
 
+// Whether the dim of operands `part` and `whole` is `whole` wherever they broadcast at all: `whole` is a
+// broadcast that `part` took part in, or `part` is min(whole, c), which differs from `whole` only where
+// neither is 1.
+static bool broadcastsTo(Dim part, Dim whole) {
+  if (!part.isSymbolic() || !whole.isSymbolic())
+    return false;
+  const DimNode *p = part.node(), *w = whole.node();
+  if (w->op == DimOp::Broadcast && (w->lhs == p || w->rhs == p))
+    return true;
+  return p->op == DimOp::Min && p->lhs == w && p->rhs->op == DimOp::Const && p->rhs->value > 1;
+}
+
 // Keeps a canonical form that makes the common equal expressions identical: sums are flattened into sorted
 // terms with integer coefficients, products into sorted factors, products by numbers distribute over sums,
 // and identities vanish.
@@ -298,6 +310,12 @@ Dim DimTable::make(DimOp op, Dim a, Dim b) {
     return a;
   if (op == DimOp::Max && b.isConst() && b.value() <= 0 && a.node()->op == DimOp::Symbol)
     return a;
+  if (op == DimOp::Broadcast) {
+    if (broadcastsTo(a, b))
+      return b;
+    if (broadcastsTo(b, a))
+      return a;
+  }
   const DimNode *lhs = nodeOf(a), *rhs = nodeOf(b);
   if (isCommutative(op) && !b.isConst() && rhs < lhs)
     std::swap(lhs, rhs);
