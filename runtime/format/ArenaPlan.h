@@ -1,9 +1,10 @@
 // Places buffers with known lifetimes in one arena. Pure arithmetic: the runtime places the buffers of a
 // trace with it, the compiler prints the same figures.
 //
-// Greedy by size (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020): the
-// largest buffer first, each into the tightest gap between the already placed buffers whose lifetimes overlap
-// its own.
+// Greedy: buffers in some order, each into the tightest gap between the already placed ones that are alive
+// with it. Several orders are tried (by size and by breadth: Pisarchyk and Lee, "Efficient memory management
+// for deep neural net inference", 2020), and the best one is improved by placing earlier what reached the
+// end.
 #pragma once
 #include <cstdint>
 #include <vector>

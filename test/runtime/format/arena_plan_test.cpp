@@ -43,6 +43,23 @@ TEST(ArenaPlan, KeepsFixedPlaces) {
   expectDisjoint(buffers, plan.bytes);
 }
 
+TEST(ArenaPlan, ManyStepsTakeNoTime) {
+  std::vector<ArenaBuffer> buffers;
+  for (int i = 0; i < 20'000; ++i)
+    buffers.push_back({64 << (i % 11), i, i + 1 + (i % 97 == 0 ? 500 : 0)});
+  ArenaPlan plan = planArena(buffers);
+  EXPECT_LE(double(plan.bytes), 1.3 * double(plan.lowerBound));
+}
+
+TEST(ArenaPlan, EverythingAliveAtOnce) {
+  std::vector<ArenaBuffer> buffers;
+  for (int i = 0; i < 6'000; ++i)
+    buffers.push_back({64, i, 6'000});
+  ArenaPlan plan = planArena(buffers);
+  EXPECT_EQ(plan.bytes, 6'000 * 64);
+  EXPECT_EQ(plan.bytes, plan.lowerBound);
+}
+
 // Lifetimes as networks have them: mostly chains, with skips of a few to dozens of steps, and sizes that
 // shrink with depth in powers of two.
 TEST(ArenaPlan, NearTheLargestLiveSet) {
