@@ -44,8 +44,7 @@ GraphImporter::opsetsOf(const google::protobuf::RepeatedPtrField<::onnx::Operato
   return opsets;
 }
 
-//===-- Issues and names
-//---------------------------------------------------------------------------------------===//
+// --- Issues and names ---
 
 void GraphImporter::issue(Kind kind, const std::string &reason) {
   ImportIssue found;
@@ -87,74 +86,7 @@ void GraphImporter::define(Scope &scope, const std::string &name, Imported value
     issue(Kind::Invalid, "value '" + name + "' is made twice");
 }
 
-//===-- Constants
-//----------------------------------------------------------------------------------------------===//
-
-mlir::Value GraphImporter::none(mlir::Location loc) {
-  mlir::Value value = factory.none(loc);
-  analysis.visit(value.getDefiningOp());
-  return value;
-}
-
-mlir::Value GraphImporter::smallConstant(mlir::Location loc, DType type, llvm::ArrayRef<int64_t> dims,
-                                         std::span<const std::byte> bytes) {
-  auto value = factory.constant(loc, type, dims, llvm::ArrayRef(bytes.data(), bytes.size()));
-  if (mlir::failed(value))
-    return {};
-  analysis.visit(value->getDefiningOp());
-  return *value;
-}
-
-mlir::Value GraphImporter::splat(mlir::Location loc, mlir::RankedTensorType type, mlir::Attribute element) {
-  mlir::Value value = factory.constant(loc, mlir::DenseElementsAttr::get(type, element));
-  analysis.visit(value.getDefiningOp());
-  return value;
-}
-
-mlir::Value GraphImporter::weight(mlir::Location loc, const std::string &name, Weight data) {
-  if (dtypeBytes(data.type, data.elements()) <= ir::kMaxConstantBytes)
-    return smallConstant(loc, data.type, data.dims, bytesOf(data));
-  DType type = data.type;
-  std::vector<int64_t> dims = data.dims;
-  std::string unique = result.weights.add(name.empty() ? "constant" : name, std::move(data));
-  mlir::Value value = factory.weight(loc, unique, type, dims);
-  analysis.visit(value.getDefiningOp());
-  return value;
-}
-
-template <typename Proto> mlir::Value GraphImporter::constant(Node &n, const Proto &tensor) {
-  auto data = model.tensors->read(tensor);
-  if (!data.isOk()) {
-    if (data.status().code() == Code::Unsupported)
-      n.unsupported(data.status().message());
-    else
-      n.invalid(data.status().message());
-    return {};
-  }
-  return weight(n.loc(), n.proto().output_size() ? n.proto().output(0) : "", std::move(*data));
-}
-template mlir::Value GraphImporter::constant(Node &, const ::onnx::TensorProto &);
-template mlir::Value GraphImporter::constant(Node &, const ::onnx::SparseTensorProto &);
-
-void GraphImporter::importInitializers(Scope &scope, const ::onnx::GraphProto &graph) {
-  auto import = [&](const auto &tensor, const std::string &name) {
-    auto data = model.tensors->read(tensor);
-    Imported value{{}, !data.isOk()};
-    if (data.isOk())
-      value.value = weight(mlir::NameLoc::get(opBuilder.getStringAttr(name)), name, std::move(*data));
-    else
-      issue(data.status().code() == Code::Unsupported ? Kind::Unsupported : Kind::Invalid,
-            data.status().message());
-    define(scope, name, value);
-  };
-  for (const auto &tensor : graph.initializer())
-    import(tensor, tensor.name());
-  for (const auto &tensor : graph.sparse_initializer())
-    import(tensor, tensor.values().name());
-}
-
-//===-- Nodes
-//--------------------------------------------------------------------------------------------------===//
+// --- Nodes ---
 
 void GraphImporter::poisonResults(Scope &scope, const NodeProto &node) {
   for (const std::string &name : node.output())
@@ -314,8 +246,6 @@ void GraphImporter::importCall(Scope &scope, const NodeProto &node, int index,
   AttributeScope attributes;
   for (const auto &standard : function.attribute_proto())
     attributes[standard.name()] = &standard;
-  for (const std::string &name : function.attribute())
-    attributes.erase(name); // these have no default
   for (const auto &given : node.attribute())
     if (const auto *found = findAttribute(node, given.name(), *scope.attributes))
       attributes[given.name()] = found;

@@ -3,6 +3,8 @@
 #include "frontends/onnx/GraphImporter.h"
 #include "kernels/common/catalogue.h"
 #include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace dspark::onnx {
@@ -22,8 +24,7 @@ Node::Node(GraphImporter &importer, const ::onnx::NodeProto &proto, const OpRow 
   results.resize(size_t(count));
 }
 
-//===-- Attributes
-//---------------------------------------------------------------------------------------------===//
+// --- Attributes ---
 
 const AttributeProto *Node::attribute(std::string_view name) const {
   return findAttribute(node, name, scope);
@@ -140,8 +141,7 @@ void Node::pickTensor(std::string_view name, const ::onnx::TensorProto &tensor, 
   }
 }
 
-//===-- Building
-//-----------------------------------------------------------------------------------------------===//
+// --- Building ---
 
 TensorInfo Node::info(mlir::Value value) const { return value ? graph.dims().info(value) : TensorInfo(); }
 
@@ -202,15 +202,16 @@ mlir::Value Node::scalar(DType type, double value) {
   mlir::Attribute attribute;
   if (auto floatType = mlir::dyn_cast<mlir::FloatType>(element))
     attribute = mlir::FloatAttr::get(floatType, value);
-  else
-    attribute =
-        mlir::IntegerAttr::get(element, llvm::APInt(element.getIntOrFloatBitWidth(), uint64_t(int64_t(value)),
-                                                    /*isSigned=*/false, /*implicitTrunc=*/true));
+  else { // 2^63 is the first double that i64 cannot hold
+    double inRange = std::isnan(value) ? 0 : std::clamp(value, -0x1p63, std::nextafter(0x1p63, 0));
+    llvm::APInt bits(element.getIntOrFloatBitWidth(), uint64_t(int64_t(inRange)), false,
+                     /*implicitTrunc=*/true);
+    attribute = mlir::IntegerAttr::get(element, bits);
+  }
   return graph.splat(location, mlir::RankedTensorType::get({}, element), attribute);
 }
 
-//===-- Checks
-//-------------------------------------------------------------------------------------------------===//
+// --- Checks ---
 
 static AttributeProto::AttributeType typeOf(char letter) {
   switch (letter) {

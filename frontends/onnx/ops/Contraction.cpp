@@ -1,5 +1,6 @@
 // Matrix products, convolutions, pooling.
 #include "frontends/onnx/Node.h"
+#include <cmath>
 
 namespace dspark::onnx {
 namespace {
@@ -45,8 +46,9 @@ void buildGlobalLp(Node &n) {
 
 void buildLpPool1(Node &n) {
   double p = n.f("p", 2);
-  if (p != double(int64_t(p)))
-    return n.unsupported("LpPool with p = " + std::to_string(p) + " is not supported; whole numbers are");
+  if (!(p >= 1 && p < 1e6 && p == std::floor(p)))
+    return n.unsupported("LpPool with p = " + std::to_string(p) +
+                         " is not supported; whole numbers from 1 on are");
   Attributes attributes = n.pick("auto_pad kernel_shape pads strides");
   attributes.push_back(n.attr("kind", "lp"));
   attributes.push_back(n.attr("p", int64_t(p)));

@@ -13,11 +13,10 @@ void resizeAsymmetric(Node &n, mlir::Value scales) {
                  {n.attr("mode", mode), n.attr("coordinate_transformation_mode", "asymmetric"),
                   n.attr("nearest_mode", "floor")}));
 }
-mlir::Value scaleList(Node &n, const std::vector<double> &scales) { return n.floatList(scales); }
 void buildUpsample1(Node &n) {
-  resizeAsymmetric(n, scaleList(n, {1, 1, n.f("height_scale", 1), n.f("width_scale", 1)}));
+  resizeAsymmetric(n, n.floatList({1, 1, n.f("height_scale", 1), n.f("width_scale", 1)}));
 }
-void buildUpsample7(Node &n) { resizeAsymmetric(n, scaleList(n, n.floats("scales"))); }
+void buildUpsample7(Node &n) { resizeAsymmetric(n, n.floatList(n.floats("scales"))); }
 void buildUpsample9(Node &n) { resizeAsymmetric(n, n.in(1)); }
 
 /// Before opset 16 coordinates were not shifted by half a pixel.

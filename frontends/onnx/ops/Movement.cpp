@@ -51,8 +51,22 @@ void buildPad(Node &n, std::string_view padsName) {
 void buildPad1(Node &n) { buildPad(n, "paddings"); }
 void buildPad2(Node &n) { buildPad(n, "pads"); }
 
+/// Before opset 6: so many tiles along one axis, both scalar operands.
 void buildTile1(Node &n) {
-  n.unsupported("Tile before opset 6 (tiles and axis as operands) is not supported");
+  auto rank = n.rank(n.in(0));
+  TensorInfo axis = n.info(n.in(2));
+  if (!rank || !axis.hasContents || axis.ints.size() + axis.floats.size() != 1)
+    return n.unsupported("Tile before opset 6 needs an input of known rank and a constant axis");
+  double given = !axis.floats.empty()     ? axis.floats[0]
+                 : axis.ints[0].isConst() ? double(axis.ints[0].value())
+                                          : -1;
+  if (!(given >= 0 && given < double(*rank)))
+    return n.invalid("its axis is outside the input's rank " + std::to_string(*rank));
+  auto at = int64_t(given);
+  mlir::Value tiles = n.one("reshape", {n.cast(n.in(1), DType::I64), n.list({1})});
+  std::vector<int64_t> before(size_t(at), 1), after(size_t(*rank - at - 1), 1);
+  mlir::Value repeats = n.one("concat", {n.list(before), tiles, n.list(after)}, {n.attr("axis", int64_t(0))});
+  n.out(0, n.one("tile", {n.in(0), repeats}));
 }
 
 constexpr OpRow rows[] = {

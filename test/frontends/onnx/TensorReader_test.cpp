@@ -106,8 +106,7 @@ TEST(TensorReader, SparseTensorsAreExpanded) {
   EXPECT_THAT(TensorReader(nullptr, "").read(sparse).status().message(), HasSubstr("too large"));
 }
 
-//===-- External data
-//------------------------------------------------------------------------------------------===//
+// --- External data ---
 
 TensorProto external(const std::string &location, const std::string &offset = "",
                      const std::string &length = "") {
