@@ -27,7 +27,7 @@ conformance: build
 	tools/onnx-conformance --write-docs
 
 bench: build models
-	bench/models
+	bench/models --limit 2
 
 format:
 	git ls-files '*.h' '*.cpp' '*.c' | xargs clang-format-22 -i
