@@ -20,7 +20,7 @@ struct FusedKernelSpec {
   std::vector<DType> types; // per operand: F32, or Bool for inputs
 
   /// The name of the exported function (a FusedFn): a hash of everything the code depends on but the ISA
-  /// level.
+  /// level. The values of constants are not part of it: the code reads them from the step's `params`.
   std::string symbol() const;
 };
 

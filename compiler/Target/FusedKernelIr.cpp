@@ -55,6 +55,7 @@ private:
       bases.push_back(loadEntry(pointers, pointers.getType(), k));
       rowStrides.push_back(loadEntry(strides, b.getI64Type(), k));
     }
+    loadConstants(pointers);
     Value width = index(tileWidth(level));
     Value main = arith::SubIOp::create(b, loc, columns, arith::RemUIOp::create(b, loc, columns, width));
     forRange(index(0), rows, index(1), [&](Value row) {
@@ -65,6 +66,19 @@ private:
       }
       emitRow(operands, columns, main, width);
     });
+  }
+
+  /// The values of the program's constants: f64 in `params`, which holds two numbers per instruction and
+  /// whose address lies behind the operands. Every value is an f32 widened, so narrowing it is exact.
+  void loadConstants(Value pointers) {
+    SmallVector<int> parameters = parameterConstants(spec.program);
+    if (parameters.empty())
+      return;
+    Value params = loadEntry(pointers, pointers.getType(), operandCount());
+    for (int instruction : parameters) {
+      Value wide = loadEntry(params, b.getF64Type(), size_t(2 * instruction));
+      constants.push_back(arith::TruncFOp::create(b, loc, b.getF32Type(), wide));
+    }
   }
 
   void emitRow(ArrayRef<Value> operands, Value columns, Value main, Value width) {
@@ -98,6 +112,8 @@ private:
       (int(k) < spec.program.inputs ? inputs : outputs).push_back(operand);
       maps.push_back(isScalar(k) ? none : all);
     }
+    inputs.append(constants);
+    maps.insert(maps.begin() + spec.program.inputs, constants.size(), none);
     linalg::GenericOp::create(b, loc, inputs, outputs, maps, {utils::IteratorType::parallel},
                               [&](OpBuilder &inner, Location, ValueRange arguments) {
                                 emitBody(inner, arguments.take_front(inputs.size()));
@@ -109,7 +125,10 @@ private:
     SmallVector<Value> values;
     for (Value argument : arguments)
       values.push_back(argument.getType().isF32() ? argument : boolToFloat(inner, math, argument));
-    linalg::YieldOp::create(inner, loc, emitProgram(math, spec.program, values));
+    ArrayRef<Value> all(values);
+    size_t count = spec.program.inputs;
+    linalg::YieldOp::create(inner, loc,
+                            emitProgram(math, spec.program, all.take_front(count), all.drop_front(count)));
   }
   Value boolToFloat(OpBuilder &inner, ScalarMath &math, Value byte) {
     Value zero = arith::ConstantOp::create(inner, loc, inner.getI8IntegerAttr(0));
@@ -136,6 +155,7 @@ private:
   const FusedKernelSpec &spec;
   Isa level;
   LLVMTypeConverter converter;
+  SmallVector<Value> constants; // f32, set before the loops
 };
 
 } // namespace

@@ -1,4 +1,5 @@
 #include "compiler/Target/FusedCodegen.h"
+#include "compiler/Target/FusedRules.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 #include <bit>
@@ -28,8 +29,17 @@ private:
 std::string FusedKernelSpec::symbol() const {
   Hasher hash;
   hash << program.inputs << uint32_t(program.code.size());
-  for (const FusedInstruction &i : program.code)
-    hash << int(i.category) << int(i.kind) << i.a << i.b << i.c << i.alpha << i.beta;
+  // Constants that the code reads from `params` do not name it.
+  llvm::SmallVector<int> parameters = codegen::parameterConstants(program);
+  const int *parameter = parameters.begin();
+  for (int k = 0; k < int(program.code.size()); ++k) {
+    const FusedInstruction &i = program.code[k];
+    hash << int(i.category) << int(i.kind) << i.a << i.b << i.c;
+    if (parameter != parameters.end() && *parameter == k)
+      ++parameter;
+    else
+      hash << i.alpha << i.beta;
+  }
   hash << uint32_t(program.results.size());
   for (int result : program.results)
     hash << result;

@@ -200,11 +200,28 @@ Value emit(ScalarMath &m, const FusedProgram &program, const FusedInstruction &i
 
 } // namespace
 
-llvm::SmallVector<Value> emitProgram(ScalarMath &m, const FusedProgram &program,
-                                     llvm::ArrayRef<Value> inputs) {
-  llvm::SmallVector<Value> values(inputs), results;
+llvm::SmallVector<int> parameterConstants(const FusedProgram &program) {
+  int count = int(program.code.size());
+  llvm::SmallVector<bool> isExponent(count);
   for (const FusedInstruction &instruction : program.code)
-    values.push_back(emit(m, program, instruction, values));
+    if (int maker = instruction.b - program.inputs; isPow(instruction) && maker >= 0 && maker < count)
+      isExponent[maker] = true;
+  llvm::SmallVector<int> indices;
+  for (int i = 0; i < count; ++i)
+    if (program.code[i].category == FusedCategory::Constant && !isExponent[i])
+      indices.push_back(i);
+  return indices;
+}
+
+llvm::SmallVector<Value> emitProgram(ScalarMath &m, const FusedProgram &program, llvm::ArrayRef<Value> inputs,
+                                     llvm::ArrayRef<Value> constants) {
+  llvm::SmallVector<Value> values(inputs), results;
+  llvm::SmallVector<int> parameters = parameterConstants(program);
+  size_t next = 0;
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    bool isParameter = next < parameters.size() && parameters[next] == int(i);
+    values.push_back(isParameter ? constants[next++] : emit(m, program, program.code[i], values));
+  }
   for (int number : program.results)
     results.push_back(values[number]);
   return results;

@@ -8,8 +8,14 @@
 
 namespace dspark::codegen {
 
-/// Emits the program over the values of its inputs (f32) and returns its results. canGenerate(program) holds.
+/// The Constant instructions whose values generated code reads from the step's `params`, so that it serves
+/// any values. The others, exponents of pow, decide what the code is.
+llvm::SmallVector<int> parameterConstants(const FusedProgram &program);
+
+/// Emits the program over the values of its inputs and of its parameterConstants() (all f32) and returns its
+/// results. canGenerate(program) holds.
 llvm::SmallVector<mlir::Value> emitProgram(ScalarMath &m, const FusedProgram &program,
-                                           llvm::ArrayRef<mlir::Value> inputs);
+                                           llvm::ArrayRef<mlir::Value> inputs,
+                                           llvm::ArrayRef<mlir::Value> constants);
 
 } // namespace dspark::codegen

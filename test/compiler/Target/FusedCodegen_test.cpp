@@ -97,6 +97,8 @@ public:
     std::vector<void *> operands;
     for (auto &block : memory)
       operands.push_back(block.data());
+    std::vector<double> params = paramsOf(spec.program);
+    operands.push_back(params.data());
     function(operands.data(), n0, n1, stride.data());
   }
 
@@ -331,6 +333,32 @@ TEST(FusedCodegen, EqualSpecsShareASymbolAndCode) {
   StatusOr<FusedLibrary> library = compileFused(std::vector{a, same, stride}, Isa::Avx2, {.useCache = false});
   ASSERT_TRUE(library.isOk());
   EXPECT_EQ(library->compiled, 2);
+}
+
+TEST(FusedCodegen, ConstantsAreParameters) {
+  auto affine = [](float scale, float shift) {
+    return contiguous(
+        1,
+        {constant(scale), constant(shift), binary(BinaryKind::k_mul, 0, 1), binary(BinaryKind::k_add, 3, 2)},
+        {4});
+  };
+  FusedKernelSpec a = affine(2, 3), b = affine(0.1f, -5);
+  ASSERT_EQ(a.symbol(), b.symbol());
+  auto power = [](float exponent) {
+    return contiguous(1, {constant(exponent), binary(BinaryKind::k_pow, 0, 1)}, {2});
+  };
+  EXPECT_NE(power(2).symbol(), power(3).symbol()) << "an exponent decides what the code is";
+  EXPECT_NE(contiguous(1, {clip(0, 0, 1)}, {1}).symbol(), contiguous(1, {clip(0, 0, 2)}, {1}).symbol());
+  RandomSpecs random(6);
+  for (Isa level : runnableLevels()) {
+    LoadedLibrary library(compileOrFail({a, b, power(2), power(3)}, level));
+    for (const FusedKernelSpec &spec : {a, b, power(2), power(3)}) {
+      Call call(spec, 2, 35, random);
+      auto want = call.reference();
+      call.run(library.find(spec));
+      EXPECT_EQ(call.check(want), 70u);
+    }
+  }
 }
 
 TEST(FusedCodegen, CanGenerateRefusesWhatLosesAccuracy) {

@@ -74,6 +74,16 @@ inline FusedProgram program(int inputs, std::vector<FusedInstruction> code, std:
   return made;
 }
 
+/// The `params` attribute of a step with this program.
+inline std::vector<double> paramsOf(const FusedProgram &program) {
+  std::vector<double> params;
+  for (const FusedInstruction &i : program.code) {
+    params.push_back(i.alpha);
+    params.push_back(i.beta);
+  }
+  return params;
+}
+
 /// A spec whose operands are all f32 and contiguous.
 inline FusedKernelSpec contiguous(int inputs, std::vector<FusedInstruction> code, std::vector<int> results) {
   size_t operands = inputs + results.size();
