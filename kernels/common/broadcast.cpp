@@ -84,23 +84,23 @@ int collapseLoops(const TensorView &out, std::span<const TensorView> operands, i
 BlockReader::BlockReader(const void *base, size_t elementBytes, const int64_t *dims, const int64_t *strides,
                          int rank, void *buffer)
     : base(static_cast<const std::byte *>(base)), elementBytes(elementBytes), dims(dims), strides(strides),
-      rank(rank), buffer(buffer), repeatsRow(strides[rank - 1] == 1) {
+      rank(rank), buffer(buffer), run(dims[rank - 1]), repeatsRow(strides[rank - 1] == 1), held(0) {
+  for (int i = rank - 2; i >= 0 && strides[i] == strides[i + 1] * dims[i + 1]; --i)
+    run *= dims[i];
   for (int i = 0; i + 1 < rank; ++i)
     repeatsRow = repeatsRow && strides[i] == 0;
 }
 
 BlockOperand BlockReader::read(int64_t begin, int64_t n) {
-  int64_t inner = dims[rank - 1], first = begin % inner, offset = first * strides[rank - 1],
-          rest = begin / inner;
+  int64_t inner = dims[rank - 1], first = begin % inner;
   if (repeatsRow && first == 0 && n <= held)
     return {buffer, false};
-  bool isConstant = strides[rank - 1] == 0;
-  for (int i = rank - 1; i-- > 0; rest /= dims[i]) {
-    offset += rest % dims[i] * strides[i];
-    isConstant = isConstant && strides[i] == 0;
-  }
-  if (isConstant || first + n <= inner)
+  if (begin % run + n <= run) {
+    int64_t offset = first * strides[rank - 1], rest = begin / inner;
+    for (int i = rank - 1; i-- > 0; rest /= dims[i])
+      offset += rest % dims[i] * strides[i];
     return {base + size_t(offset) * elementBytes, strides[rank - 1] == 0};
+  }
   held = repeatsRow && first == 0 ? n : 0;
   return gather(begin, n);
 }

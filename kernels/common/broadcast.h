@@ -44,7 +44,7 @@ struct BlockOperand {
 /// Reads one operand block by block. Elements that are neither consecutive nor all the same are gathered.
 class BlockReader {
 public:
-  BlockReader() = default;
+  BlockReader() {} // left uninitialised, as kernels of a few elements would feel the cost
   /// `buffer` has room for kGatherBlock elements and belongs to this reader alone.
   BlockReader(const void *base, size_t elementBytes, const int64_t *dims, const int64_t *strides, int rank,
               void *buffer);
@@ -55,13 +55,14 @@ public:
 private:
   BlockOperand gather(int64_t begin, int64_t n);
 
-  const std::byte *base = nullptr;
-  size_t elementBytes = 0;
-  const int64_t *dims = nullptr, *strides = nullptr;
-  int rank = 0;
-  void *buffer = nullptr;
-  bool repeatsRow = false; // the same row for every index of the outer dims
-  int64_t held = 0;        // if so: elements in the buffer, from the start of a row on
+  const std::byte *base;
+  size_t elementBytes;
+  const int64_t *dims, *strides;
+  int rank;
+  void *buffer;
+  int64_t run;     // results from an aligned one on whose elements are consecutive, or all the same
+  bool repeatsRow; // the same row for every index of the outer dims
+  int64_t held;    // if so: elements in the buffer, from the start of a row on
 };
 
 /// The length of the block that starts at `begin`. Blocks of short rows end with a row where they can, so
