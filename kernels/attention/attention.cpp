@@ -154,7 +154,9 @@ private:
       }
     });
     bool wantsScores = call.out.size() > 3 && call.out[3].present();
-    int64_t begin = wantsScores ? 0 : low(first), end = wantsScores ? s.total : high(first + rows - 1);
+    // From a multiple of the lanes, so that a row's sums do not depend on which rows share its group.
+    int64_t begin = wantsScores ? 0 : low(first) / kAttentionLanes * kAttentionLanes;
+    int64_t end = wantsScores ? s.total : high(first + rows - 1);
     end = std::max(begin, end);
     core.scores(q, rows, s.headSize, keys, begin, end, scores, s.total);
     for (int r = 0; r < rows; ++r)

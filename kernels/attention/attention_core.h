@@ -14,6 +14,7 @@
 namespace dspark {
 
 inline constexpr int kAttentionRows = 4;
+inline constexpr int kAttentionLanes = 8;
 
 /// Rows of keys or values: the first `pastCount` from the cache, the others from the new tokens. Strides in
 /// elements.

@@ -6,7 +6,7 @@
 namespace dspark {
 namespace {
 
-constexpr int kLanes = 8;
+constexpr int kLanes = kAttentionLanes;
 template <typename A> struct LanesOf {
   typedef A Type __attribute__((vector_size(kLanes * sizeof(A)), aligned(alignof(A))));
   typedef int32_t Int __attribute__((vector_size(kLanes * sizeof(int32_t))));

@@ -110,6 +110,32 @@ TEST(Attention, ResultsDoNotDependOnTilesOrThreads) {
     EXPECT_EQ(runRow(*row, in, attributes(s), 1, 1)[0].bytes, runRow(*row, in, attributes(s), 1, 3)[0].bytes);
 }
 
+// Tokens [begin, end) of [1,H,S,D].
+Tensor tokens(Tensor &t, int64_t begin, int64_t end) {
+  int64_t heads = t.dims[1], rows = t.dims[2], width = t.dims[3];
+  Tensor part = zeros(t.type, {1, heads, end - begin, width});
+  for (int64_t h = 0; h < heads; ++h)
+    std::memcpy(part.as<float>() + h * (end - begin) * width, t.as<float>() + (h * rows + begin) * width,
+                size_t((end - begin) * width) * 4);
+  return part;
+}
+
+TEST(Attention, TokenByTokenEqualsAllAtOnce) {
+  std::mt19937 rng(7);
+  Shape s{.batch = 1, .queries = 29, .fresh = 29, .size = 16, .width = 24, .causal = true, .left = 11};
+  std::vector<Tensor> in = operands(s, rng);
+  for (const Kernel *row : rowsOf("attention")) {
+    Tensor whole = runRow(*row, in, attributes(s))[0];
+    for (int64_t i = 1; i < s.queries; ++i) {
+      std::vector<Tensor> one = {tokens(in[0], i, i + 1), tokens(in[1], i, i + 1),
+                                 tokens(in[2], i, i + 1), {},
+                                 tokens(in[1], 0, i),     tokens(in[2], 0, i)};
+      ASSERT_EQ(runRow(*row, one, attributes(s))[0].bytes, tokens(whole, i, i + 1).bytes)
+          << row->name << " token " << i;
+    }
+  }
+}
+
 TEST(Attention, PackedHeadsAreTheSameHeads) {
   std::mt19937 rng(3);
   Shape s{.batch = 1, .queries = 3};
