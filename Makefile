@@ -4,7 +4,9 @@ PYTHON := .venv/bin/python
 
 .PHONY: demo test build setup models fuzz conformance bench format clean
 
-demo: build models
+# The tools only; `make test` builds the tests too.
+demo: setup models
+	tools/build $(PRESET) dspark-compile dspark-rt dspark-dump dspark
 	tools/demo
 
 test: build models
