@@ -200,12 +200,13 @@ TEST(Fused, ConstantAndInputAsResults) {
     }
 }
 
-// Stands in for generated code: result = x * 2 + y with the inner strides 1, 0.
-void doubleAndAdd(void *const *operands, int64_t n0, int64_t n1, const int64_t *strides) {
+// Stands in for generated code: result = x * params[0] + y with the inner strides 1, 0. The params come last.
+void scaleAndAdd(void *const *operands, int64_t n0, int64_t n1, const int64_t *strides) {
+  auto factor = float(*static_cast<const double *>(operands[3]));
   for (int64_t i = 0; i < n0; ++i)
     for (int64_t j = 0; j < n1; ++j)
       static_cast<float *>(operands[2])[i * strides[2] + j] =
-          static_cast<float *>(operands[0])[i * strides[0] + j] * 2 +
+          static_cast<float *>(operands[0])[i * strides[0] + j] * factor +
           static_cast<float *>(operands[1])[i * strides[1]];
 }
 
@@ -213,10 +214,11 @@ TEST(Fused, GeneratedCodeWalksOuterDims) {
   std::mt19937 rng(4);
   const int64_t inner[] = {1, 0, 1};
   Program p;
-  p.add(kBinaryOp, int64_t(BinaryKind::k_add), 0, 0).add(kBinaryOp, int64_t(BinaryKind::k_add), 2, 1);
-  p.results = {3};
+  p.add(kConstantOp, 0, 0, 0, 0, 2).add(kBinaryOp, int64_t(BinaryKind::k_mul), 0, 2);
+  p.add(kBinaryOp, int64_t(BinaryKind::k_add), 3, 1);
+  p.results = {4};
   std::vector<Attr> attrs = p.attrs(inner);
-  const void *code = reinterpret_cast<const void *>(&doubleAndAdd);
+  const void *code = reinterpret_cast<const void *>(&scaleAndAdd);
   struct Operands {
     std::vector<int64_t> x, y;
   };
@@ -245,7 +247,7 @@ TEST(Fused, OtherStridesAreInterpreted) {
   std::vector<Attr> attrs = p.attrs(inner);
   std::vector<Tensor> in = {uniform({4, 8}, rng), uniform({8}, rng), uniform({4, 8}, rng)};
   TensorView views[] = {in[0].view(), in[1].view()}, out = in[2].view();
-  KernelCall call{views, {&out, 1}, Attrs(attrs), nullptr, reinterpret_cast<const void *>(&doubleAndAdd)};
+  KernelCall call{views, {&out, 1}, Attrs(attrs), nullptr, reinterpret_cast<const void *>(&scaleAndAdd)};
   EXPECT_TRUE(
       std::string_view(selectKernel("fused", call, Isa::Baseline)->name).starts_with("fused_interpreter"));
 }
