@@ -31,7 +31,8 @@ StatusOr<std::unique_ptr<NativeCode>> NativeCode::load(std::span<const std::byte
   }
   close(fd);
   if (!handle)
-    return Status(Code::Unsupported, name + ": cannot load generated code: " + failure);
+    return Status(Code::Unsupported, name + ": cannot load generated code: " + failure +
+                                         "; refuse native code to use catalogue kernels instead");
   return std::unique_ptr<NativeCode>(new NativeCode(handle));
 }
 

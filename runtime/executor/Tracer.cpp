@@ -185,7 +185,7 @@ void Tracer::use(int value, int times) {
   if (value < 0 || isConstant(context.program, value))
     return;
   auto it = state.values.find(value);
-  if ((it->second.uses -= times) > 0)
+  if (it == state.values.end() || (it->second.uses -= times) > 0)
     return;
   attach(it->second.storage, -1);
   state.values.erase(it);
