@@ -9,10 +9,23 @@ namespace {
 
 std::string_view view(StringRef text) { return {text.data(), text.size()}; }
 
-// Kinds that are defined on integers or bools only, or whose result in f32 arithmetic would differ.
+// Not the kinds that are defined on integers or bools only, nor those that have no generated code as accurate
+// as the kernel (range reduction of sin, cos and tan): they would pull their whole region into the
+// interpreter.
 bool isFloatKind(UnaryKind kind) {
-  return kind != UnaryKind::kCount && kind != UnaryKind::k_bitnot && kind != UnaryKind::k_not &&
-         kind != UnaryKind::k_isnan && kind != UnaryKind::k_isinf;
+  switch (kind) {
+  case UnaryKind::kCount:
+  case UnaryKind::k_bitnot:
+  case UnaryKind::k_not:
+  case UnaryKind::k_isnan:
+  case UnaryKind::k_isinf:
+  case UnaryKind::k_sin:
+  case UnaryKind::k_cos:
+  case UnaryKind::k_tan:
+    return false;
+  default:
+    return true;
+  }
 }
 bool isFloatKind(BinaryKind kind) {
   switch (kind) {
@@ -45,6 +58,12 @@ std::optional<float> splat(Value value) {
   if (!elements || !elements.isSplat() || !elements.getElementType().isF32())
     return std::nullopt;
   return elements.getSplatValue<APFloat>().convertToFloat();
+}
+
+// Exponents that generated code turns into products, quotients and roots (compiler/Target).
+bool isSimpleExponent(Value value) {
+  std::optional<float> exponent = splat(value);
+  return exponent && llvm::is_contained({-1.0f, -0.5f, 0.0f, 0.5f, 1.0f, 2.0f, 3.0f, 4.0f}, *exponent);
 }
 
 class Builder {
@@ -131,7 +150,8 @@ bool isFusible(Operation *op) {
     return isF32(op->getOperand(0)) && isFloatKind(unaryKind(view(unary.getKind())));
   if (auto binary = dyn_cast<ir::BinaryOp>(op))
     return isF32(op->getOperand(0)) && isF32(op->getOperand(1)) &&
-           isFloatKind(binaryKind(view(binary.getKind())));
+           isFloatKind(binaryKind(view(binary.getKind()))) &&
+           (binary.getKind() != "pow" || isSimpleExponent(op->getOperand(1)));
   if (isa<ir::CompareOp>(op))
     return isF32(op->getOperand(0)) && isF32(op->getOperand(1));
   if (isa<ir::SelectOp>(op))

@@ -42,3 +42,21 @@ func.func @boundaries(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> (tensor<4x8xf32
   %3 = dspark.binary(%2, %1) {kind = "mul"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %1, %3 : tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+
+// Kinds without generated code keep their own kernel, so that their neighbours get native code.
+// CHECK-LABEL: @kinds
+func.func @kinds(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // CHECK: dspark.unary(%{{.*}}) {kind = "sin"}
+  // CHECK: dspark.binary(%{{.*}}, %{{.*}}) {kind = "pow"}
+  // CHECK: dspark.fused
+  // CHECK: {kind = "pow"}
+  // CHECK: {kind = "tanh"}
+  %two = dspark.constant dense<2.0> : tensor<f32>
+  %0 = dspark.unary(%x) {kind = "sin"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = dspark.binary(%0, %y) {kind = "pow"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = dspark.binary(%1, %two) {kind = "pow"} : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+  %3 = dspark.unary(%2) {kind = "tanh"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %3 : tensor<4x8xf32>
+}
