@@ -1,6 +1,5 @@
 # The two commands a newcomer needs are `make demo` and `make test`; the rest is for daily work (CONTRIBUTING.md).
 PRESET ?= release
-PYTHON := .venv/bin/python
 
 .PHONY: demo test build setup models fuzz conformance bench format clean
 
