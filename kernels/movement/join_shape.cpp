@@ -51,10 +51,12 @@ void concatContents(InferContext &ctx, size_t axis) {
   for (const TensorInfo &x : ctx.in)
     if (!contentsFit(x))
       return;
+  y.hasContents = true;
+  if (count == 0) // the outer dims may still be huge
+    return;
   int64_t outer = 1;
   for (size_t i = 0; i < axis; ++i)
     outer *= y.dims[i].value();
-  y.hasContents = true;
   for (int64_t o = 0; o < outer; ++o)
     for (const TensorInfo &x : ctx.in) {
       int64_t run = knownElements(x) / outer;
