@@ -1,5 +1,6 @@
 // Concat and split. The joined tensor is a sequence of rows [outer], each made of one run per part; tiles are
-// ranges of its bytes, so that one long row is shared between threads as well as many short ones.
+// ranges of its bytes, so that one long row is shared between threads as well as many short ones. Short rows
+// are moved part by part, which makes the runs of one size a tight loop.
 #include "kernels/common/byte_tiles.h"
 #include "kernels/movement/rows.h"
 #include "kernels/movement/strided_copy.h"
@@ -45,6 +46,20 @@ void forPieces(const JoinState &s, std::span<const TensorView> parts, const Kern
   });
 }
 
+// Calls move(part, offset in the part, offset in the whole, runs, bytes of a run, bytes of a row) for tiles
+// of whole rows.
+template <typename Move>
+void forRuns(const JoinState &s, std::span<const TensorView> parts, const KernelPart &tiles, Move move) {
+  int64_t unit = s.inner * (s.bits / 8), rowBytes = s.tiles.rowBytes, start = 0;
+  int64_t first = s.tiles.begin(tiles) / rowBytes, rows = s.tiles.end(tiles) / rowBytes - first;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    int64_t run = parts[k].dims[s.axis] * unit;
+    if (run > 0)
+      move(k, first * run, first * rowBytes + start, rows, run, rowBytes);
+    start += run;
+  }
+}
+
 // Packed elements, part by part; `join` tells the direction.
 void movePacked(const JoinState &s, const TensorView &whole, std::span<const TensorView> parts, bool join) {
   int64_t row = whole.dims[s.axis] * s.inner, offset = 0;
@@ -70,6 +85,11 @@ void runConcat(const KernelCall &call, const KernelWork &work, const KernelPart 
   if (s.bits < 8)
     return movePacked(s, call.out[0], call.in, true);
   char *y = call.out[0].as<char>();
+  if (s.tiles.rowBytes < kTileBytes)
+    return forRuns(s, call.in, part,
+                   [&](size_t k, int64_t at, int64_t to, int64_t rows, int64_t run, int64_t row) {
+                     copyRuns(call.in[k].as<const char>() + at, y + to, rows, run, row, run);
+                   });
   forPieces(s, call.in, part, [&](size_t k, int64_t at, int64_t target, int64_t bytes) {
     copyRun(y + target, call.in[k].as<const char>() + at, bytes);
   });
@@ -82,6 +102,11 @@ void runSplit(const KernelCall &call, const KernelWork &work, const KernelPart &
   if (s.bits < 8)
     return movePacked(s, call.in[0], call.out, false);
   const char *x = call.in[0].as<const char>();
+  if (s.tiles.rowBytes < kTileBytes)
+    return forRuns(s, call.out, part,
+                   [&](size_t k, int64_t at, int64_t from, int64_t rows, int64_t run, int64_t row) {
+                     copyRuns(x + from, call.out[k].as<char>() + at, rows, row, run, run);
+                   });
   forPieces(s, call.out, part, [&](size_t k, int64_t at, int64_t source, int64_t bytes) {
     copyRun(call.out[k].as<char>() + at, x + source, bytes);
   });

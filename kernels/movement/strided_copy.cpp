@@ -173,8 +173,12 @@ template <int64_t kBytes> void copyRuns(const char *src, char *dst, int64_t coun
     __builtin_memcpy(dst + i * to, src + i * from, kBytes);
 }
 
+} // namespace
+
 void copyRuns(const char *src, char *dst, int64_t count, int64_t from, int64_t to, int64_t bytes) {
   switch (bytes) {
+  case 1:
+    return copyRuns<1>(src, dst, count, from, to);
   case 2:
     return copyRuns<2>(src, dst, count, from, to);
   case 4:
@@ -194,8 +198,6 @@ void copyRuns(const char *src, char *dst, int64_t count, int64_t from, int64_t t
       __builtin_memcpy(dst + i * to, src + i * from, size_t(bytes));
   }
 }
-
-} // namespace
 
 // Rows of the last axis, one unit each; the axis before it is a tight loop.
 void CopyLoop::runRows(const char *src, char *dst, int64_t begin, int64_t end) const {

@@ -54,6 +54,9 @@ private:
 void copyPacked(const StridedCopy &copy, int bits, const void *src, int64_t srcOffset, void *dst,
                 int64_t dstOffset);
 
+/// `count` runs of `bytes` bytes, `from` and `to` bytes apart.
+void copyRuns(const char *src, char *dst, int64_t count, int64_t from, int64_t to, int64_t bytes);
+
 /// memcpy that does not call out for the short runs that movement is made of.
 inline void copyRun(void *dst, const void *src, int64_t bytes) {
   if (bytes <= 16 && (bytes & (bytes - 1)) == 0) {

@@ -128,7 +128,7 @@ inline std::vector<Tensor> inferResults(const char *op, std::vector<Tensor> &in,
     for (const Dim &dim : info.dims)
       dims.push_back(dim.value());
     out.push_back(zeros(info.type, dims));
-    std::memset(out.back().bytes.data(), 0xcd, out.back().bytes.size());
+    std::fill(out.back().bytes.begin(), out.back().bytes.end(), std::byte(0xcd));
   }
   return out;
 }
