@@ -20,7 +20,10 @@ template <typename S, typename D> void castLoop(const void *x, void *y, int64_t 
   auto *in = static_cast<const S *>(x);
   auto *out = static_cast<D *>(y);
   for (int64_t i = 0; i < n; ++i) {
-    if constexpr (std::is_same_v<D, bool>)
+    // A caller's booleans may be other bytes than 0 and 1, which C++ must not read as bool.
+    if constexpr (std::is_same_v<S, bool>)
+      out[i] = D(static_cast<const uint8_t *>(x)[i] != 0);
+    else if constexpr (std::is_same_v<D, bool>)
       out[i] = in[i] != 0;
     else if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>)
       out[i] = truncateTo<D>(double(in[i]));

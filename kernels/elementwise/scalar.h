@@ -31,7 +31,7 @@ template <typename T> T unaryInteger(UnaryKind kind, T x, double alpha, double b
   case UnaryKind::k_bitnot:
     return T(~x);
   default:
-    return T(int64_t(unaryValue(kind, double(x), alpha, beta)));
+    return truncateTo<T>(unaryValue(kind, double(x), alpha, beta));
   }
 }
 
