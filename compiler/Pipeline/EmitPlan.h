@@ -1,6 +1,6 @@
 // Writes a function of plan steps as a plan file: a walk over the operations, one record each.
 #pragma once
-#include "compiler/Support/WeightStore.h"
+#include "dialects/DSpark/WeightStore.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/format/PlanFile.h"
 

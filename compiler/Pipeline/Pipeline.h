@@ -1,6 +1,6 @@
 // The order of things: every phase of a compile, and the passes each consists of.
 #pragma once
-#include "compiler/Support/WeightStore.h"
+#include "dialects/DSpark/WeightStore.h"
 #include "mlir/Pass/PassManager.h"
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 // Passes within a dialect. Those that derive weights take the store to add recipes to; made without one
 // (dspark-opt), they use a store of their own, which is enough to see the IR.
 #pragma once
-#include "compiler/Support/WeightStore.h"
+#include "dialects/DSpark/WeightStore.h"
 #include "dialects/DSpark/DSpark.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -2,7 +2,7 @@
 // resolved against its own folder and may not leave it: no absolute path, no "..", no symbolic link that
 // points outside, nothing but regular files.
 #pragma once
-#include "compiler/Support/WeightStore.h"
+#include "dialects/DSpark/WeightStore.h"
 #include "runtime/base/Status.h"
 #include <map>
 

@@ -4,7 +4,7 @@
 // (dspark.name) and, for arguments, their dims (dspark.dims). Every operation's location is the name of its
 // node.
 #pragma once
-#include "compiler/Support/WeightStore.h"
+#include "dialects/DSpark/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include <map>

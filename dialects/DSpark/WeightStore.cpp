@@ -1,4 +1,4 @@
-#include "compiler/Support/WeightStore.h"
+#include "dialects/DSpark/WeightStore.h"
 #include <algorithm>
 
 namespace dspark {
