@@ -19,7 +19,7 @@ struct State {
   int64_t classes[3]; // per axis; 1 unless transposed
   TileGrid grid;      // per class and group
   // Offsets into a thread's scratch, in bytes.
-  int64_t table, tapOffset, axisLists, pixels, zeros, edges, copy, narrow;
+  int64_t table, tapOffset, axisLists, pixels, zeros, edges, copy;
 };
 static_assert(sizeof(State) <= 512);
 
@@ -40,8 +40,6 @@ void planScratch(State &state, KernelWork &work) {
   state.zeros = take(used, rows.depth * 4);
   state.edges = take(used, rows.joinsTaps ? rows.maxRows * rows.maxTaps * rows.depth * 4 : 0);
   state.copy = rows.maxTaps == 1 && rows.depth > kBlockTerms ? take(used, kGemmCopyFloats * 4) : -1;
-  int64_t narrow = narrowFloats(conv.outPerGroup, rows.maxTaps, rows.depth);
-  state.narrow = narrow ? take(used, narrow * 4) : -1;
   work.scratchPerThread = size_t(used);
 }
 
@@ -134,7 +132,6 @@ void runTile(const KernelCall &call, const State &state, const GemmOps &ops, con
   const float *residual = state.phases.residual(call, part);
   tile.residual = residual ? residual + pixels[0] * conv.outChannels + channel : nullptr;
   tile.epilogue = state.epilogue;
-  tile.narrow = state.narrow < 0 ? nullptr : at(state.narrow, static_cast<float *>(nullptr));
   tile.copy = state.copy < 0 ? nullptr : at(state.copy, static_cast<float *>(nullptr));
   ops.tile(tile);
 }

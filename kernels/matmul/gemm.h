@@ -2,9 +2,9 @@
 // in panels of 16 columns, bias, residual and activation applied to the registers before they are stored.
 //
 // A convolution is the same product as a matmul with more than one tap: row r of tap t starts at a[t *
-// aStride + r], and padding is a row of zeros. The sum over (tap, k) runs in that order, one
+// aStride + r], and padding is a row of zeros. The sum over (tap, k) runs in that order in every kernel, one
 // fused multiply-add after the other, so a row's result depends neither on the number of rows nor on how work
-// is cut (per ISA level). Products with very few columns have an order of their own (`narrow`).
+// is cut (per ISA level).
 //
 // Plain data only: the files compiled for higher ISA levels include nothing else.
 #pragma once
@@ -22,13 +22,6 @@ inline constexpr int64_t kBlockTerms =
 inline constexpr int64_t kCopyStride =
     kBlockTerms + 16; // no multiple of a page, so that rows lie in different cache sets
 inline constexpr int64_t kGemmCopyFloats = kMaxTileRows * kCopyStride;
-
-inline constexpr int64_t kNarrowColumns = 4;
-/// Whether a product of that many columns is better done along K, and the scratch it then takes (0 if not).
-inline int64_t narrowFloats(int64_t columns, int64_t taps, int64_t depth) {
-  return columns <= kNarrowColumns && depth >= 8 ? columns * taps * ((depth + kPanel - 1) / kPanel * kPanel)
-                                                 : 0;
-}
 
 struct GemmTile {
   const float *const *a; // [taps][aStride] addresses of rows, of which `rows` count
@@ -48,9 +41,6 @@ struct GemmTile {
   const float *residual; // of the first row and column, rows spaced as in c; or null
   SumEpilogue epilogue;
 
-  /// narrowFloats() of scratch when the whole product has at most kNarrowColumns columns, else null: sums
-  /// then take their terms in another order, so this must not depend on how the product is cut.
-  float *narrow;
   float *copy; // kGemmCopyFloats of scratch, or null: where long rows are gathered block by block (see
                // gemm_loops.h)
 };

@@ -11,7 +11,6 @@
 #pragma once
 #include "kernels/matmul/activate_loops.h"
 #include "kernels/matmul/gemm.h"
-#include "kernels/matmul/narrow_loops.h"
 
 namespace dspark {
 namespace {
@@ -212,8 +211,6 @@ void blocksOfDepth(const GemmTile &tile, Corner at) {
 void gemmTile(const GemmTile &tile) {
   if (tile.rows <= 0 || tile.columns <= 0)
     return;
-  if (tile.narrow)
-    return narrowTile(tile);
   // Without reuse of the panel, or when the sum is short, one block will do.
   Corner whole{0, 0, 0, tile.taps, 0, tile.depth, true, true};
   if (tile.rows <= kRowBlock || tile.taps * tile.depth <= kBlockTerms + kBlockTerms / 2)

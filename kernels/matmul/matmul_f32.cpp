@@ -19,7 +19,7 @@ struct State {
   MatmulPlan plan;
   bool isDequant;
   int64_t groupPanels; // panels made in scratch at a time; 0 when B is read as it is
-  int64_t copyAt, panelsAt, transposedAt, scaleAt, narrowAt; // offsets into scratch, in floats
+  int64_t copyAt, panelsAt, transposedAt, scaleAt; // offsets into scratch, in floats
 };
 static_assert(sizeof(State) <= 512);
 
@@ -47,8 +47,6 @@ void prepareF32(const KernelCall &call, KernelWork &work, bool isDequant) {
   state.scaleAt = take(used, isDequant ? state.groupPanels * kPanel : 0);
   state.transposedAt = take(used, plan.aTerm != 1 ? rows * plan.k : 0);
   state.copyAt = take(used, plan.k > kBlockTerms ? kGemmCopyFloats : 0);
-  int64_t narrow = narrowFloats(plan.n, 1, plan.k);
-  state.narrowAt = narrow ? take(used, narrow) : -1;
   work.scratchPerThread = size_t(used) * sizeof(float);
   work.flops = 2.0 * double(plan.m) * double(plan.n) * double(plan.k) * double(plan.batches);
   work.bytes =
@@ -124,7 +122,6 @@ void runTile(const KernelCall &call, const State &state, const GemmOps &ops, con
   tile.depth = plan.k;
   tile.panelStride = plan.k * kPanel;
   tile.epilogue = plan.epilogue;
-  tile.narrow = state.narrowAt >= 0 ? scratch + state.narrowAt : nullptr;
   tile.copy = plan.k > kBlockTerms ? scratch + state.copyAt : nullptr;
   // All columns at once where B is packed, else as many as are packed at a time.
   int64_t step = state.groupPanels ? state.groupPanels * kPanel : range.columns;
