@@ -189,7 +189,7 @@ Dim exactQuotient(std::span<const Dim> numerator, std::span<const Dim> denominat
     above.add(dim);
   for (Dim dim : denominator)
     below.add(dim);
-  if (!above.fits || !below.fits || below.number <= 0)
+  if (!above.fits || !below.fits || below.number <= 0 || above.number == INT64_MIN)
     return Dim();
   std::erase_if(below.nodes, [&](const DimNode *node) {
     auto it = std::find(above.nodes.begin(), above.nodes.end(), node);

@@ -2,6 +2,7 @@
 #include "kernels/conv/conv_f32.h"
 #include "kernels/conv/conv_phases.h"
 #include "kernels/conv/depthwise.h"
+#include "kernels/matmul/matmul_plan.h"
 #include <algorithm>
 
 namespace dspark {
@@ -91,7 +92,7 @@ template <Isa isa> void runDepthwise(const KernelCall &call, const KernelWork &w
     row.allChannels = conv.outChannels;
     row.bias = call.has(2) ? call.in[2].as<float>() + channel : nullptr;
     row.residual = residual ? residual + channel : nullptr;
-    row.y = state.phases.y(call, part) + channel;
+    row.y = past(state.phases.y(call, part), channel);
     row.epilogue = state.epilogue;
     for (int64_t r = rows * share / state.rowTiles; r < rows * (share + 1) / state.rowTiles; ++r)
       runRow(state, isa, row, state.phases.x(call, part) + channel, state.phases.w(call, part) + channel, r,

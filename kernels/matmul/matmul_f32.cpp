@@ -62,7 +62,7 @@ void makePanels(const KernelCall &call, const State &state, const GemmOps &ops, 
     int64_t from = column + p * kPanel;
     float *panel = scratch + state.panelsAt + p * plan.k * kPanel;
     if (!state.isDequant) {
-      ops.pack(call.in[1].as<float>() + bOffset + from * plan.bColumn, plan.k, columns, plan.bTerm,
+      ops.pack(past(call.in[1].as<float>(), bOffset + from * plan.bColumn), plan.k, columns, plan.bTerm,
                plan.bColumn, panel);
       continue;
     }
@@ -77,9 +77,10 @@ void makePanels(const KernelCall &call, const State &state, const GemmOps &ops, 
     }
     const int8_t *b = call.in[1].as<int8_t>();
     if (plan.isPacked)
-      ops.widen(b + from * plan.k, isSigned, plan.k, kPanel, kPanel, 1, zero, panel);
+      ops.widen(past(b, from * plan.k), isSigned, plan.k, kPanel, kPanel, 1, zero, panel);
     else
-      ops.widen(b + from * plan.bColumn, isSigned, plan.k, columns, plan.bTerm, plan.bColumn, zero, panel);
+      ops.widen(past(b, from * plan.bColumn), isSigned, plan.k, columns, plan.bTerm, plan.bColumn, zero,
+                panel);
   }
 }
 
@@ -87,10 +88,10 @@ void makePanels(const KernelCall &call, const State &state, const GemmOps &ops, 
 void gatherRows(const KernelCall &call, const State &state, const MatmulRange &range, int64_t aOffset,
                 float *scratch, const float **a) {
   const MatmulPlan &plan = state.plan;
-  const float *source = call.in[0].as<float>() + aOffset + range.row * plan.aRow;
+  const float *source = past(call.in[0].as<float>(), aOffset + range.row * plan.aRow);
   if (plan.aTerm == 1) {
     for (int64_t r = 0; r < range.rows; ++r)
-      a[r] = source + r * plan.aRow;
+      a[r] = past(source, r * plan.aRow);
     return;
   }
   float *turned = scratch + state.transposedAt;
@@ -103,6 +104,8 @@ void gatherRows(const KernelCall &call, const State &state, const MatmulRange &r
 
 void runTile(const KernelCall &call, const State &state, const GemmOps &ops, const MatmulRange &range,
              float *scratch) {
+  if (range.rows <= 0 || range.columns <= 0)
+    return;
   const MatmulPlan &plan = state.plan;
   const Operands &operands = state.isDequant ? kDequant : kMatmul;
   int64_t aOffset, bOffset;
@@ -137,7 +140,7 @@ void runTile(const KernelCall &call, const State &state, const GemmOps &ops, con
       tile.b = scratch + state.panelsAt;
       tile.scale = state.isDequant ? scratch + state.scaleAt : nullptr;
     } else {
-      tile.b = call.in[1].as<float>() + bOffset + column * plan.k;
+      tile.b = past(call.in[1].as<float>(), bOffset + column * plan.k);
     }
     ops.tile(tile);
   }

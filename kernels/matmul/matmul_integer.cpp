@@ -81,6 +81,8 @@ void storePanel(const KernelCall &call, const State &state, const MatmulRange &r
 
 void runTile(const KernelCall &call, const State &state, const IgemmOps &ops, const MatmulRange &range,
              std::byte *scratch) {
+  if (range.rows <= 0 || range.columns <= 0)
+    return;
   const MatmulPlan &plan = state.plan;
   const Operands &at = state.isQlinear ? kQlinear : kInteger;
   int64_t aOffset, bOffset;
@@ -92,7 +94,7 @@ void runTile(const KernelCall &call, const State &state, const IgemmOps &ops, co
 
   int16_t *rows = reinterpret_cast<int16_t *>(scratch);
   for (int64_t r = 0; r < range.rows; ++r)
-    ops.row(bytesOf(a) + aOffset + (range.row + r) * plan.k, a.type == DType::I8, plan.k, 1,
+    ops.row(past(bytesOf(a), aOffset + (range.row + r) * plan.k), a.type == DType::I8, plan.k, 1,
             zeroAt(aZero, aRow + r), rows + r * state.pairs * 2);
   int16_t *panel = reinterpret_cast<int16_t *>(scratch + state.panelAt);
   int32_t *sums = reinterpret_cast<int32_t *>(scratch + state.sumsAt);
@@ -102,10 +104,10 @@ void runTile(const KernelCall &call, const State &state, const IgemmOps &ops, co
     for (int64_t j = 0; j < columns; ++j)
       zero[j] = zeroAt(bZero, bFirst + column + j);
     if (plan.isPacked)
-      ops.unpack(bytesOf(b) + column * ((plan.k + 3) / 4 * 4), b.type == DType::I8, plan.k, zero, panel);
+      ops.unpack(past(bytesOf(b), column * ((plan.k + 3) / 4 * 4)), b.type == DType::I8, plan.k, zero, panel);
     else
-      ops.pack(bytesOf(b) + bOffset + column, b.type == DType::I8, plan.k, columns, plan.bTerm, plan.bColumn,
-               zero, panel);
+      ops.pack(past(bytesOf(b), bOffset + column), b.type == DType::I8, plan.k, columns, plan.bTerm,
+               plan.bColumn, zero, panel);
     ops.tile({rows, range.rows, state.pairs, panel, sums});
     storePanel(call, state, range, aRow, bFirst + column, column, columns, sums);
   }

@@ -6,6 +6,9 @@
 
 namespace dspark {
 
+/// p + n, or null for the null data that a tensor without elements may have.
+template <typename T> T *past(T *p, int64_t n) { return p ? p + n : p; }
+
 struct MatmulPlan {
   int64_t m, n, k;
   int64_t aRow, aTerm;    // strides in elements, within one matrix

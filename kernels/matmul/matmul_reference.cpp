@@ -13,13 +13,13 @@ template <typename T>
 void rowOfProduct(const KernelCall &call, const MatmulPlan &plan, int64_t batch, int64_t row) {
   int64_t aOffset, bOffset;
   plan.offsets(batch, aOffset, bOffset);
-  const T *a = call.in[0].as<T>() + aOffset + row * plan.aRow, *b = call.in[1].as<T>() + bOffset;
+  const T *a = past(call.in[0].as<T>(), aOffset + row * plan.aRow), *b = past(call.in[1].as<T>(), bOffset);
   int64_t first = (batch * plan.m + row) * plan.n;
   T *y = call.out[0].as<T>() + first;
   for (int64_t n = 0; n < plan.n; ++n) {
     Sum<T> sum = 0;
     // A packed panel holds columns 16 at a time.
-    const T *column = plan.isPacked ? b + n / 16 * 16 * plan.k + n % 16 : b + n * plan.bColumn;
+    const T *column = past(b, plan.isPacked ? n / 16 * 16 * plan.k + n % 16 : n * plan.bColumn);
     int64_t step = plan.isPacked ? 16 : plan.bTerm;
     for (int64_t k = 0; k < plan.k; ++k)
       sum += Sum<T>(a[k * plan.aTerm]) * Sum<T>(column[k * step]);

@@ -42,7 +42,7 @@ template <typename T>
 void packPanel(const T *source, int64_t k, int64_t n, int64_t n0, int64_t kStride, int64_t nStride, T *out) {
   int64_t columns = std::min(kPanel, n - n0);
   if (columns < kPanel)
-    std::memset(out, 0, size_t(k * kPanel) * sizeof(T));
+    std::fill_n(out, k * kPanel, T());
   // Walks the source in its own order, so that it streams.
   if (nStride == 1) {
     for (int64_t i = 0; i < k; ++i)
