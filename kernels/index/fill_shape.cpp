@@ -145,8 +145,15 @@ InferStatus inferOneHot(InferContext &ctx) {
   // The depth may come as a floating-point number.
   Dim size = scalarInt(ctx, 1);
   const std::vector<double> *real = ctx.floats(1);
-  if (real && real->size() == 1 && std::fabs((*real)[0]) < 0x1p53)
+  if (real && (real->size() != 1 || !(std::fabs((*real)[0]) < 0x1p53)))
+    return ctx.fail("depth must be one number below 2^53 in size, found " + depth.str());
+  if (real)
     size = Dim(int64_t((*real)[0]));
+  const std::vector<Dim> *known = ctx.ints(1);
+  if (known && known->size() != 1)
+    return ctx.fail("depth must be one number, found " + depth.str());
+  if (known)
+    size = known->front();
   if (depth.hasContents && size.isConst() && size.value() < 0)
     return ctx.fail("depth is " + size.str() + ", expected 0 or more");
   y.dims.insert(y.dims.begin() + *axis, size);

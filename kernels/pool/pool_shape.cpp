@@ -90,6 +90,8 @@ InferStatus inferMaxUnpool(InferContext &ctx) {
   if (const char *error = window.read(ctx.attrs, x.rank() - 2))
     return ctx.fail(error);
   if (ctx.has(2)) {
+    if (!checkType(ctx, 2, DType::I64))
+      return InferStatus::Error;
     const std::vector<Dim> *shape = ctx.ints(2);
     if (!shape)
       return ctx.needsContents(2);
