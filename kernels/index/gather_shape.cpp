@@ -65,8 +65,9 @@ InferStatus inferGather(InferContext &ctx) {
   std::vector<int64_t> at;
   if (!knownIndices(ctx, x.dims[*axis], at))
     return InferStatus::Error;
-  int64_t count = knownElements(y);
-  if (at.empty() || count <= 0)
+  // Only small operands have contents to map; their dims' products cannot overflow.
+  int64_t count = knownElements(y), source = knownElements(x);
+  if (at.empty() || count <= 0 || !x.hasContents || source <= 0 || source > kMaxKnownElements)
     return InferStatus::Ok;
   // y is [outer, indices, inner].
   int64_t inner = 1;
