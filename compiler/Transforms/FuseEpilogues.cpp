@@ -1,4 +1,5 @@
 // act(product + bias + residual) in one kernel: the intermediate tensors are never written.
+#include "compiler/Support/ConstantTensor.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialects/DSpark/DimAnalysis.h"
 
@@ -31,14 +32,6 @@ bool isPresent(Operation *op, unsigned slot) {
 bool hasActivation(Operation *op) {
   auto attr = op->getAttrOfType<StringAttr>("activation");
   return attr && !attr.getValue().empty();
-}
-
-std::optional<double> splat(Value value) {
-  auto constant = value.getDefiningOp<ir::ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
-  if (!elements || !elements.isSplat())
-    return std::nullopt;
-  return elements.getSplatValue<APFloat>().convertToDouble();
 }
 
 class Fuser {
@@ -117,7 +110,7 @@ private:
       for (unsigned i = 1; i < clip.getInputs().size(); ++i) {
         if (isa<NoneType>(clip.getInputs()[i].getType()))
           continue;
-        std::optional<double> bound = splat(clip.getInputs()[i]);
+        std::optional<float> bound = ConstantTensor::splat(clip.getInputs()[i]);
         if (!bound)
           return nullptr;
         (i == 1 ? low : high) = *bound;
