@@ -1,7 +1,7 @@
 # The two commands a newcomer needs are `make demo` and `make test`; the rest is for daily work (CONTRIBUTING.md).
 PRESET ?= release
 
-.PHONY: demo test build setup models fuzz conformance bench format clean
+.PHONY: demo test build setup models fuzz emulate conformance bench format clean
 
 # The tools only; `make test` builds the tests too.
 demo: setup models
@@ -23,6 +23,11 @@ models: setup
 # Sixty seconds per target; FUZZ_SECONDS changes that.
 fuzz: setup
 	tools/fuzz
+
+# The kernels' tests on an emulated CPU with AVX-512: about half an hour.
+emulate: setup
+	tools/build static kernels_test
+	tools/emulate build/static/bin/kernels_test
 
 conformance: build
 	tools/onnx-conformance --write-docs
