@@ -1,7 +1,7 @@
 # The two commands a newcomer needs are `make demo` and `make test`; the rest is for daily work (CONTRIBUTING.md).
 PRESET ?= release
 
-.PHONY: demo test build setup models fuzz emulate conformance bench format clean
+.PHONY: demo test build setup models fuzz emulate conformance bench bench-models bench-kernels format clean
 
 # The tools only; `make test` builds the tests too.
 demo: setup models
@@ -32,8 +32,16 @@ emulate: setup
 conformance: build
 	tools/onnx-conformance --write-docs
 
-bench: build models
-	bench/models --limit 2
+bench: bench-models bench-kernels
+
+# Beside onnxruntime and OpenVINO; docs/performance.md is made from what was measured.
+bench-models: build models
+	bench/models --open --json build/bench/models.json
+	bench/page
+
+bench-kernels: build
+	bench/run-kernels --json build/bench/kernels.json
+	bench/page
 
 format:
 	git ls-files '*.h' '*.cpp' '*.c' | xargs clang-format-22 -i

@@ -29,14 +29,18 @@ StatusOr<std::unique_ptr<NativeCode>> NativeCode::load(std::span<const std::byte
     if (!handle)
       failure = dlerror();
   }
-  close(fd);
-  if (!handle)
+  if (!handle) {
+    close(fd);
     return Status(Code::Unsupported, name + ": cannot load generated code: " + failure +
                                          "; refuse native code to use catalogue kernels instead");
-  return std::unique_ptr<NativeCode>(new NativeCode(handle));
+  }
+  return std::unique_ptr<NativeCode>(new NativeCode(handle, fd));
 }
 
-NativeCode::~NativeCode() { dlclose(handle); }
+NativeCode::~NativeCode() {
+  dlclose(handle);
+  close(fd);
+}
 
 const void *NativeCode::find(const std::string &symbol) const { return dlsym(handle, symbol.c_str()); }
 

@@ -21,8 +21,11 @@ public:
   const void *find(const std::string &symbol) const;
 
 private:
-  explicit NativeCode(void *handle) : handle(handle) {}
+  NativeCode(void *handle, int fd) : handle(handle), fd(fd) {}
   void *handle;
+  // Stays open: the loader knows an object by its path, which names this number, and would give the object that
+  // is already loaded to the next plan that gets the same number.
+  int fd;
 };
 
 } // namespace dspark

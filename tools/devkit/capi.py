@@ -73,6 +73,9 @@ class Session:
         return self
 
     def __exit__(self, *unused):
+        self.close()
+
+    def close(self):
         library().dspark_session_destroy(self.session)
         library().dspark_plan_close(self.plan)
 

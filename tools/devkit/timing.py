@@ -37,14 +37,14 @@ def alternate(ours, theirs, rounds, seconds):
 
 def paired(plan, model, feeds, threads, rounds, seconds):
     """(ours, onnxruntime's) milliseconds per run in each round."""
-    session = compare.session(model, threads)
+    session = compare.session(model.path, threads)
     with capi.Session(plan, threads) as ours:
         return alternate(ours.caller(feeds), lambda: session.run(None, feeds), rounds, seconds)
 
 
-def ratioInterval(ours, theirs, confidence=0.95):
-    """(median ratio ours/theirs, low, high): a bootstrap over rounds, each round a pair."""
-    ratios = ours / theirs
+def ratioInterval(these, others, confidence=0.95):
+    """(median ratio these/others, low, high): a bootstrap over rounds, each round a pair."""
+    ratios = these / others
     random = np.random.default_rng(0)
     medians = np.median(ratios[random.integers(0, len(ratios), (2000, len(ratios)))], axis=1)
     low, high = np.quantile(medians, [(1 - confidence) / 2, (1 + confidence) / 2])

@@ -98,6 +98,10 @@ class Graph:
         attributes = {"num_outputs": parts} if self.opset >= 18 else {}
         return self.op("Split", x, outputs=parts, axis=axis, **attributes)
 
+    def forgetWeights(self):
+        """Gives the memory back once the model is written."""
+        self.weights.clear()
+
     def model(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.weights)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=9, producer_name="zoo")

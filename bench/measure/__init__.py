@@ -1,0 +1,1 @@
+"""What bench/models measures with: the engines, the machine's canary, paired rounds, fresh processes."""

@@ -1,0 +1,72 @@
+"""What bench/models runs: an architecture of the zoo at full size, or a real model on the first of its test inputs. Both
+know their model file, their input for a batch size, and how to judge an answer."""
+
+import dataclasses
+
+from devkit import compare, models, zoo
+
+
+@dataclasses.dataclass
+class ZooWorkload:
+    architecture: zoo.Architecture
+    style: str
+    graph: zoo.Graph | None = None
+    model: object = None
+
+    @property
+    def name(self):
+        return self.architecture.name
+
+    def write(self, folder):
+        self.graph = self.architecture.graph("full", self.style)
+        self.model = folder / f"{self.name}.onnx"
+        self.model.write_bytes(self.graph.model().SerializeToString())
+        self.graph.forgetWeights()
+        return self.model
+
+    def feeds(self, batch):
+        return self.architecture.feeds(self.graph, "full", batch)
+
+    def judge(self, answers, job):
+        return compare.judge(answers, compare.ortRunner(self.model)(job.feeds), self.model, job.feeds)
+
+    @staticmethod
+    def batchOf(job):
+        return job.dims["batch"]
+
+
+@dataclasses.dataclass
+class RealWorkload:
+    model: models.Model
+    reference: compare.Reference | None = None
+
+    @property
+    def name(self):
+        return self.model.name
+
+    def write(self, folder):
+        self.reference = compare.Reference(self.model, first=True)
+        return self.model.path
+
+    def feeds(self, batch):
+        """The first frame of the first case; other batch sizes are the zoo's business."""
+        return self.reference.cases[0].frames[0] if batch == 1 else None
+
+    def judge(self, answers, job):
+        """A case of several frames is judged by its first here; test/e2e/models runs them all."""
+        return compare.judge(answers, self.reference.answers[0][0], self.model.path, job.feeds)
+
+    @staticmethod
+    def batchOf(job):
+        return 1
+
+
+# Real models that are a target of their own; the others are further versions of the same families.
+REAL = ["magika", "ppocr-v4-det", "ppocr-v4-rec", "ppocr-v2-cls", "silero", "silero-op18", "minilm", "basic-pitch"]
+
+
+def chosen(names, style):
+    architectures = {a.name: ZooWorkload(a, style) for a in zoo.ARCHITECTURES}
+    if not names:
+        return [*architectures.values(), *(RealWorkload(models.byName(name)) for name in REAL)]
+    return [architectures.get(name) or RealWorkload(models.byName(name)) for name in names]
