@@ -14,7 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,9 +23,18 @@ namespace {
 
 using namespace dspark;
 
+// Floats at a cache line's begin, as the runtime allocates them.
+template <typename T> struct LineAllocator {
+  using value_type = T;
+  T *allocate(size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), std::align_val_t(64))); }
+  void deallocate(T *p, size_t) { ::operator delete(p, std::align_val_t(64)); }
+  bool operator==(const LineAllocator &) const { return true; }
+};
+using Floats = std::vector<float, LineAllocator<float>>;
+
 struct Tensor {
   std::vector<int64_t> dims;
-  std::vector<float> values;
+  Floats values;
   TensorView view() { return {values.data(), dims.data(), int32_t(dims.size()), DType::F32}; }
 };
 
@@ -36,7 +45,7 @@ Tensor random(std::vector<int64_t> dims) {
   for (int64_t d : dims)
     count *= d;
   std::uniform_real_distribution<float> draw(-1, 1);
-  Tensor t{std::move(dims), std::vector<float>(size_t(count))};
+  Tensor t{std::move(dims), Floats(size_t(count))};
   for (float &v : t.values)
     v = draw(rng);
   return t;
@@ -85,13 +94,13 @@ public:
     call.attrs = Attrs(attrs);
     row = selectKernel(c.op, call, isa);
     row->prepare(call, work);
-    scratch.resize(work.scratchPerThread / 4 + 16);
-    shared.resize(work.scratchShared / 4 + 16);
+    scratch.resize(work.scratchPerThread / 4);
+    shared.resize(work.scratchShared / 4);
   }
 
   void run() {
     for (int phase = 0; phase < work.phases; ++phase)
-      row->run(call, work, {0, work.tiles[phase], phase, 0, aligned(scratch), aligned(shared)});
+      row->run(call, work, {0, work.tiles[phase], phase, 0, bytes(scratch), bytes(shared)});
   }
 
   // The largest error at some outputs, in units of the bound K * eps * sum|x w|.
@@ -110,9 +119,7 @@ public:
   const char *kernel() const { return row->name; }
 
 private:
-  static std::byte *aligned(std::vector<float> &block) {
-    return reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(block.data()) + 63) & ~uintptr_t(63));
-  }
+  static std::byte *bytes(Floats &block) { return reinterpret_cast<std::byte *>(block.data()); }
 
   void pack() {
     packed.dims = w.dims;
@@ -203,7 +210,7 @@ private:
   KernelCall call;
   KernelWork work;
   const Kernel *row = nullptr;
-  std::vector<float> scratch, shared;
+  Floats scratch, shared;
 };
 
 using bench::threadSeconds;
@@ -253,6 +260,19 @@ constexpr Case kCases[] = {
     {"conv", 160, 160, 16, 32},
     {"conv", 60, 80, 64, 64, 3},
     {"conv", 30, 40, 256, 256, 3},
+    {"conv", 56, 56, 64, 64, 3},
+    {"conv", 28, 28, 128, 128, 3},
+    {"conv", 14, 14, 256, 256, 3},
+    {"conv", 7, 7, 512, 512, 3},
+    {"conv", 160, 160, 16, 16, 3},
+    {"conv", 80, 80, 32, 32, 3},
+    {"conv", 160, 160, 32, 16, 3},
+    {"conv", 40, 40, 48, 24, 3},
+    {"conv", 56, 56, 64, 256},
+    {"conv", 56, 56, 256, 64},
+    {"conv", 28, 28, 512, 128},
+    {"conv", 14, 14, 1024, 256},
+    {"conv", 7, 7, 512, 2048},
     {"conv", 120, 160, 24, 24, 3},
     {"conv", 320, 320, 3, 16, 3, 2},
     {"conv", 160, 160, 32, 32, 3, 1, 32},

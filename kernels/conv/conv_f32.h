@@ -15,6 +15,12 @@ bool acceptsConvBlocks(const KernelCall &call);
 void prepareConvBlocks(const KernelCall &call, KernelWork &work);
 template <Isa isa> void runConvBlocks(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
+/// 3x3 filters at stride 1 where Winograd's transform is cheaper; channels last, packed.
+bool acceptsConvWinograd(const KernelCall &call);
+void prepareConvWinograd(const KernelCall &call, KernelWork &work);
+template <Isa isa>
+void runConvWinograd(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
 /// One input and one output channel per group.
 bool acceptsDepthwise(const KernelCall &call);
 void prepareDepthwise(const KernelCall &call, KernelWork &work);

@@ -96,12 +96,16 @@ __attribute__((noinline)) void registerTile(const GemmTile &tile, const Corner &
       const float *c = tile.c[at.row + i / V] + at.column + (i % V) * kLanes;
       sum[i / V][i % V] = isFull ? load(c) : loadLanes(c, lanesOf(left, i % V));
     });
+  // Long rows of C lie a page or more apart, where no hardware prefetcher follows.
+  if (at.row + 2 * R <= tile.rows)
+    unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(tile.c[at.row + R + i] + at.column, 1); });
   const float *panel = tile.b + at.column / kPanel * tile.panelStride;
   for (int64_t t = at.firstTap; t < at.firstTap + at.taps; ++t) {
     const float *a[R];
     unroll<R>(DSPARK_LAMBDA { a[i] = tile.a[t * tile.aStride + at.row + i] + at.firstTerm; });
     const float *b =
         panel + (tile.tapOffset ? tile.tapOffset[t] : t * tile.depth * kPanel) + at.firstTerm * kPanel;
+#pragma clang loop unroll_count(4)
     for (int64_t k = 0; k < at.terms; ++k, b += kPanel) {
       vf row[V];
       unroll<V>(
