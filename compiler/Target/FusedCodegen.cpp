@@ -26,7 +26,8 @@ Status check(const FusedKernelSpec &spec) {
                            std::to_string(spec.types.size()) + " types are given");
   for (size_t k = 0; k < operands; ++k) {
     bool isInput = k < inputs;
-    if (spec.inner[k] != 1 && !(isInput && spec.inner[k] == 0))
+    bool isReduced = !isInput && spec.program.body().isReduced(k - inputs);
+    if ((spec.inner[k] != 1 || isReduced) && !((isInput || isReduced) && spec.inner[k] == 0))
       return invalidArgument("operand " + std::to_string(k) + " has inner stride " +
                              std::to_string(spec.inner[k]));
     if (spec.types[k] != DType::F32 && !(isInput && spec.types[k] == DType::Bool))

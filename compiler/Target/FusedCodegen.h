@@ -1,4 +1,4 @@
-// Native code for fused elementwise regions (kernels/fused/program.h): linalg -> vector -> LLVM -> one ELF
+// Native code for fused regions (kernels/fused/program.h): linalg -> vector -> LLVM -> one ELF
 // shared object per ISA level, compiled and linked in this process. docs/codegen.md describes the pipeline
 // and its costs.
 #pragma once
@@ -16,7 +16,8 @@ namespace dspark {
 /// One region to compile. Equal specs have equal symbols and share their code.
 struct FusedKernelSpec {
   FusedProgram program;
-  std::vector<int> inner;   // per operand, inputs then outputs: innermost stride, 0 or 1; outputs have 1
+  std::vector<int> inner;   // per operand, inputs then outputs: innermost stride, 0 or 1; outputs have 1,
+                            // reduced ones 0
   std::vector<DType> types; // per operand: F32, or Bool for inputs
 
   /// The name of the exported function (a FusedFn): a hash of everything the code depends on but the ISA
@@ -44,8 +45,9 @@ struct FusedLibrary {
 };
 
 /// Compiles all specs for one level. InvalidArgument names the first spec that breaks a rule above or that
-/// canGenerate() refuses. A result element depends only on its own operands' values: not on its position,
-/// tile or neighbours. An output may be the same memory as an input that has the same strides.
+/// canGenerate() refuses. A result element depends only on its own operands' values, and those of its row
+/// where that is reduced: not on its position, tile or neighbours. An output may be the same memory as an
+/// input that has the same strides.
 StatusOr<FusedLibrary> compileFused(std::span<const FusedKernelSpec> specs, Isa level,
                                     const CodegenOptions &options = {});
 

@@ -16,6 +16,8 @@ void registerCodegenDialects(mlir::DialectRegistry &registry);
 ///     for j = 0, W .. main    a tile of W = tileWidth() elements
 ///     for j = main .. n1      the tail: at most a vector under a mask (AVX2, AVX-512), or one element at a
 ///                             time (the baseline has no masked loads)
+///
+/// With reductions there are several such loops per row (FusedRowIr.cpp).
 mlir::OwningOpRef<mlir::ModuleOp> buildFusedKernel(mlir::MLIRContext &context, const FusedKernelSpec &spec,
                                                    Isa level);
 

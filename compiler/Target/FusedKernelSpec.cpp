@@ -43,6 +43,9 @@ std::string FusedKernelSpec::symbol() const {
   hash << uint32_t(program.results.size());
   for (int result : program.results)
     hash << result;
+  hash << int(program.rowAxes > 0) << uint32_t(program.kept.size());
+  for (int kept : program.kept)
+    hash << kept;
   hash << uint32_t(inner.size());
   for (int stride : inner)
     hash << stride;

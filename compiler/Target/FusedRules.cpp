@@ -172,12 +172,16 @@ bool hasRule(const FusedProgram &program, const FusedInstruction &instruction) {
   case FusedCategory::Select:
   case FusedCategory::Constant:
     return true;
+  case FusedCategory::Reduce:
+    return program.rowAxes > 0;
   }
   return false;
 }
 
-Value emit(ScalarMath &m, const FusedProgram &program, const FusedInstruction &instruction,
-           llvm::ArrayRef<Value> values) {
+} // namespace
+
+Value emitInstruction(ScalarMath &m, const FusedProgram &program, const FusedInstruction &instruction,
+                      llvm::ArrayRef<Value> values) {
   auto operand = [&](int number) { return values[number]; };
   switch (instruction.category) {
   case FusedCategory::Unary:
@@ -193,12 +197,11 @@ Value emit(ScalarMath &m, const FusedProgram &program, const FusedInstruction &i
   case FusedCategory::Clip:
     return m.clamp(operand(instruction.a), instruction.alpha, instruction.beta);
   case FusedCategory::Constant:
+  case FusedCategory::Reduce: // made by the passes over a row
     break;
   }
   return m.constant(instruction.alpha);
 }
-
-} // namespace
 
 llvm::SmallVector<int> parameterConstants(const FusedProgram &program) {
   int count = int(program.code.size());
@@ -220,7 +223,7 @@ llvm::SmallVector<Value> emitProgram(ScalarMath &m, const FusedProgram &program,
   size_t next = 0;
   for (size_t i = 0; i < program.code.size(); ++i) {
     bool isParameter = next < parameters.size() && parameters[next] == int(i);
-    values.push_back(isParameter ? constants[next++] : emit(m, program, program.code[i], values));
+    values.push_back(isParameter ? constants[next++] : emitInstruction(m, program, program.code[i], values));
   }
   for (int number : program.results)
     results.push_back(values[number]);

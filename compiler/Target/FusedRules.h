@@ -12,8 +12,12 @@ namespace dspark::codegen {
 /// any values. The others, exponents of pow, decide what the code is.
 llvm::SmallVector<int> parameterConstants(const FusedProgram &program);
 
-/// Emits the program over the values of its inputs and of its parameterConstants() (all f32) and returns its
-/// results. canGenerate(program) holds.
+/// One instruction over the values of its operands, by number. Not a reduction.
+mlir::Value emitInstruction(ScalarMath &m, const FusedProgram &program, const FusedInstruction &instruction,
+                            llvm::ArrayRef<mlir::Value> values);
+
+/// Emits a program without reductions over the values of its inputs and of its parameterConstants() (all f32)
+/// and returns its results. canGenerate(program) holds.
 llvm::SmallVector<mlir::Value> emitProgram(ScalarMath &m, const FusedProgram &program,
                                            llvm::ArrayRef<mlir::Value> inputs,
                                            llvm::ArrayRef<mlir::Value> constants);

@@ -47,9 +47,10 @@ void setFunctionAttributes(llvm::Module &module, Isa level) {
 
 // The loops are vectorised already: what is left is folding descriptors and booleans, sharing subexpressions
 // and moving constants out of loops. LLVM's -O2 takes twice as long for the same code.
-constexpr const char *kPipeline = "function(simplifycfg,early-cse,instcombine<no-verify-fixpoint>,loop-mssa("
-                                  "loop-rotate,licm),early-cse<memssa>,"
-                                  "instcombine<no-verify-fixpoint>,simplifycfg)";
+constexpr const char *kPipeline =
+    "function(sroa,simplifycfg,early-cse,instcombine<no-verify-fixpoint>,loop-mssa("
+    "loop-rotate,licm),early-cse<memssa>,"
+    "instcombine<no-verify-fixpoint>,simplifycfg)";
 
 Status optimize(llvm::Module &module, llvm::TargetMachine &target) {
   llvm::PassBuilder builder(&target);

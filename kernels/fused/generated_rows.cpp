@@ -1,6 +1,6 @@
 // Calls the code that the compiler generated for a fused region, where the shapes at hand have the inner
 // strides that it assumes; other shapes are interpreted. Walks the outer dims, two loops being the code's
-// own.
+// own. A program with reductions gets whole rows.
 #include "kernels/fused/loops.h"
 
 namespace dspark {
@@ -10,7 +10,7 @@ struct GeneratedState {
   FusedLoops loops;
   int64_t rows;        // of dims[rank - 1] elements
   int64_t rowsPerTile; // short rows: a tile is so many of them
-  int64_t chunks;      // long rows: a tile is one of so many chunks of a row
+  int64_t chunks;      // long rows: a tile is one of so many chunks of a row; 1 if rows are reduced
 };
 
 bool accepts(const KernelCall &call) {
@@ -22,6 +22,10 @@ bool accepts(const KernelCall &call) {
   loops.collapse(call);
   if (loops.total == 1) // no stride is ever used
     return true;
+  if (loops.rowRank > 0 && loops.dims[loops.rank - 1] <= 1)
+    return loops.total > 0; // rows of one element
+  if (loops.rowRank > 1 || (loops.rowRank == 1 && loops.total == 0))
+    return false;
   for (size_t k = 0; k < operands; ++k)
     if (inner[k] != loops.innerStride(int(k)))
       return false;
@@ -36,8 +40,12 @@ void prepare(const KernelCall &call, KernelWork &work) {
   state.rows = 1;
   for (int i = 0; i + 1 < state.loops.rank; ++i)
     state.rows *= state.loops.dims[i];
-  state.rowsPerTile = std::max<int64_t>(1, kElementwiseTile / std::max<int64_t>(1, length));
-  state.chunks = std::max<int64_t>(1, (length + kElementwiseTile - 1) / kElementwiseTile);
+  state.rowsPerTile = rowsPerTile(state.rows, length);
+  state.chunks = 1;
+  if (state.loops.rowRank == 0)
+    state.chunks = std::max<int64_t>(1, (length + kElementwiseTile - 1) / kElementwiseTile);
+  work.scratchPerThread = call.attrs.ints("kept").size() * size_t(fusedKeptStride(length)) * sizeof(float);
+  work.flops = double(call.attrs.ints("program").size()) / kFusedStride * double(state.loops.total);
   int64_t tiles =
       state.chunks > 1 ? state.rows * state.chunks : (state.rows + state.rowsPerTile - 1) / state.rowsPerTile;
   work.tiles[0] = uint32_t(std::max<int64_t>(1, tiles));
@@ -45,8 +53,8 @@ void prepare(const KernelCall &call, KernelWork &work) {
 
 class Walker {
 public:
-  Walker(const KernelCall &call, const FusedLoops &loops)
-      : loops(loops), function(reinterpret_cast<FusedFn>(const_cast<void *>(call.code))),
+  Walker(const KernelCall &call, const FusedLoops &loops, std::byte *scratch)
+      : loops(loops), scratch(scratch), function(reinterpret_cast<FusedFn>(const_cast<void *>(call.code))),
         count(call.in.size() + call.out.size()), params(call.attrs.floats("params").data()) {
     for (size_t k = 0; k < count; ++k) {
       const TensorView &view = k < call.in.size() ? call.in[k] : call.out[k - call.in.size()];
@@ -60,7 +68,7 @@ public:
   /// Elements [first, first + length) of `rows` rows that start at `row` and lie in one run of the second
   /// loop.
   void run(int64_t row, int64_t rows, int64_t first, int64_t length) const {
-    void *pointers[kMaxFusedOperands + 1];
+    void *pointers[kMaxFusedOperands + 2];
     for (size_t k = 0; k < count; ++k) {
       int64_t offset = first * strides[k][loops.rank - 1], rest = row;
       for (int i = loops.rank - 1; i-- > 0; rest /= loops.dims[i])
@@ -68,11 +76,13 @@ public:
       pointers[k] = bases[k] + offset * bytes[k];
     }
     pointers[count] = const_cast<double *>(params);
+    pointers[count + 1] = scratch;
     function(pointers, rows, length, rowStrides);
   }
 
 private:
   const FusedLoops &loops;
+  std::byte *scratch;
   FusedFn function;
   size_t count;
   const double *params;
@@ -83,7 +93,7 @@ private:
 
 void run(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const auto &state = work.get<GeneratedState>();
-  Walker walker(call, state.loops);
+  Walker walker(call, state.loops, part.scratch);
   int64_t length = state.loops.dims[state.loops.rank - 1];
   if (state.chunks > 1) {
     for (int64_t tile = part.begin; tile < int64_t(part.end); ++tile) {
@@ -109,6 +119,9 @@ std::span<const Kernel> fusedGeneratedRows() {
       {"fused", "fused_generated_avx512", Isa::Avx512, accepts, prepare, run},
       {"fused", "fused_generated_avx2", Isa::Avx2, accepts, prepare, run},
       {"fused", "fused_generated", Isa::Baseline, accepts, prepare, run},
+      {"fused_reduce", "fused_reduce_generated_avx512", Isa::Avx512, accepts, prepare, run},
+      {"fused_reduce", "fused_reduce_generated_avx2", Isa::Avx2, accepts, prepare, run},
+      {"fused_reduce", "fused_reduce_generated", Isa::Baseline, accepts, prepare, run},
   };
   return rows;
 }

@@ -21,6 +21,8 @@ bool isKind(FusedCategory category, int64_t kind) {
   }
   case FusedCategory::Compare:
     return kind >= 0 && kind < int64_t(CompareKind::kCount);
+  case FusedCategory::Reduce:
+    return kind >= 0 && kind < kFusedReduceCount;
   default:
     return kind == 0;
   }
@@ -30,9 +32,9 @@ bool isKind(FusedCategory category, int64_t kind) {
 bool readInstruction(std::span<const int64_t> words, int64_t i, int64_t inputs, FusedInstruction &instruction,
                      std::string &error) {
   std::string what = "instruction " + number(i);
-  if (words[0] < 0 || words[0] > int64_t(FusedCategory::Constant)) {
+  if (words[0] < 0 || words[0] > int64_t(FusedCategory::Reduce)) {
     error = what + " has category " + number(words[0]) + ", expected 0 to " +
-            number(int64_t(FusedCategory::Constant));
+            number(int64_t(FusedCategory::Reduce));
     return false;
   }
   instruction.category = FusedCategory(words[0]);
@@ -49,6 +51,64 @@ bool readInstruction(std::span<const int64_t> words, int64_t i, int64_t inputs, 
       return false;
     }
     *operands[k] = int(value);
+  }
+  return true;
+}
+
+/// The attributes that say how rows are reduced; false with `error` set if they break a rule. The
+/// instructions have been read.
+bool readRows(Attrs attrs, FusedProgram &program, std::string &error) {
+  int values = program.inputs + int(program.code.size());
+  int64_t axes = attrs.i("row_axes", 0);
+  if (axes < 0 || axes > kMaxRank) {
+    error = "attribute row_axes is " + number(axes) + ", expected 0 to " + number(kMaxRank);
+    return false;
+  }
+  program.rowAxes = int(axes);
+  std::vector<int> depth(size_t(values), 0);
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    const FusedInstruction &instruction = program.code[i];
+    const int operands[] = {instruction.a, instruction.b, instruction.c};
+    int deepest = 0;
+    for (int k = 0; k < FusedProgram::operandCount(instruction.category); ++k)
+      deepest = std::max(deepest, depth[size_t(operands[k])]);
+    deepest += instruction.category == FusedCategory::Reduce;
+    if (deepest > (axes > 0 ? kMaxFusedDepth : 0)) {
+      error = "instruction " + number(int64_t(i)) + " is reduction " + number(deepest) +
+              " in a row of them, expected at most " + number(axes > 0 ? kMaxFusedDepth : 0) +
+              " with row_axes " + number(axes);
+      return false;
+    }
+    depth[size_t(program.inputs) + i] = deepest;
+  }
+  program.shapes.assign(program.results.size(), FusedShape::Full);
+  std::span<const int64_t> shapes = attrs.ints("shapes"), kept = attrs.ints("kept");
+  if (!shapes.empty() && shapes.size() != program.results.size()) {
+    error = "attribute shapes has " + number(int64_t(shapes.size())) + " entries, expected " +
+            number(int64_t(program.results.size()));
+    return false;
+  }
+  for (size_t r = 0; r < shapes.size(); ++r) {
+    if (shapes[r] < 0 || shapes[r] > (axes > 0 ? int64_t(FusedShape::Dropped) : 0)) {
+      error = "result " + number(int64_t(r)) + " has shape " + number(shapes[r]) + ", expected 0 to " +
+              number(axes > 0 ? int64_t(FusedShape::Dropped) : 0);
+      return false;
+    }
+    program.shapes[r] = FusedShape(shapes[r]);
+  }
+  if (kept.size() > size_t(axes > 0 ? kMaxFusedKept : 0)) {
+    error = "attribute kept has " + number(int64_t(kept.size())) + " entries, expected at most " +
+            number(axes > 0 ? kMaxFusedKept : 0);
+    return false;
+  }
+  for (int64_t value : kept) {
+    int64_t least = program.kept.empty() ? program.inputs : program.kept.back() + 1;
+    if (value < least || value >= values) {
+      error = "attribute kept names value " + number(value) + ", expected " + number(least) + " to " +
+              number(int64_t(values) - 1);
+      return false;
+    }
+    program.kept.push_back(int(value));
   }
   return true;
 }
@@ -87,6 +147,7 @@ int FusedProgram::operandCount(FusedCategory category) {
   switch (category) {
   case FusedCategory::Unary:
   case FusedCategory::Clip:
+  case FusedCategory::Reduce:
     return 1;
   case FusedCategory::Binary:
   case FusedCategory::Compare:
@@ -97,6 +158,23 @@ int FusedProgram::operandCount(FusedCategory category) {
     break;
   }
   return 0;
+}
+
+uint32_t FusedProgram::uniformInputs() const {
+  std::vector<bool> reaches(size_t(inputs) + code.size(), false);
+  for (size_t r = 0; r < results.size(); ++r)
+    if (body().isReduced(r))
+      reaches[size_t(results[r])] = true;
+  for (size_t i = code.size(); i-- > 0;) {
+    const int operands[] = {code[i].a, code[i].b, code[i].c};
+    if (reaches[size_t(inputs) + i] && code[i].category != FusedCategory::Reduce)
+      for (int k = 0; k < operandCount(code[i].category); ++k)
+        reaches[size_t(operands[k])] = true;
+  }
+  uint32_t mask = 0;
+  for (int k = 0; k < inputs; ++k)
+    mask |= uint32_t(reaches[size_t(k)]) << k;
+  return mask;
 }
 
 std::optional<FusedProgram> FusedProgram::parse(Attrs attrs, size_t inputs, size_t outputs,
@@ -138,6 +216,8 @@ std::optional<FusedProgram> FusedProgram::parse(Attrs attrs, size_t inputs, size
     }
     program.results.push_back(int(result));
   }
+  if (!readRows(attrs, program, error))
+    return std::nullopt;
   assignSlots(program);
   if (program.slotCount > kMaxFusedSlots) {
     error = "the program keeps " + number(program.slotCount) + " values alive, at most " +

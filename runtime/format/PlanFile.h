@@ -13,7 +13,7 @@
 namespace dspark {
 
 inline constexpr char kPlanMagic[8] = {'D', 'S', 'P', 'A', 'R', 'K', '\r', '\n'};
-inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 0;
+inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 1;
 inline constexpr uint16_t kPlanByteOrder = 0x0102;
 inline constexpr uint64_t kWeightsAlignment = 2 << 20;
 inline constexpr uint64_t kMaxBlobAlignment = 4096;

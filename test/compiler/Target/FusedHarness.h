@@ -71,6 +71,7 @@ inline FusedProgram program(int inputs, std::vector<FusedInstruction> code, std:
   made.inputs = inputs;
   made.code = std::move(code);
   made.results = std::move(results);
+  made.shapes.assign(made.results.size(), FusedShape::Full);
   return made;
 }
 

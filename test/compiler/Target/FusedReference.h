@@ -219,6 +219,8 @@ private:
     std::array<Bounded, 3> x = {{{0}, {0}, {0}}};
     auto take = [&](int slot, int number) { x[slot] = values[number]; };
     switch (i.category) {
+    case FusedCategory::Reduce: // FusedRows_test.cpp
+      break;
     case FusedCategory::Constant:
       return {i.alpha};
     case FusedCategory::Unary: {

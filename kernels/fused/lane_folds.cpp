@@ -1,0 +1,2 @@
+#define DSPARK_LANE_FOLDS kLaneFoldsBaseline
+#include "kernels/fused/lane_folds_impl.h"
