@@ -1,326 +1,271 @@
 // attention: softmax(softcap(scale Q K^T) + mask) V with grouped key heads, causal and sliding windows,
 // padding and a key cache. Semantics: ONNX Attention-25 (and 23, 24, which are subsets).
 //
-// Tiles: (batch, head, block of query rows), then one tile per (batch, key head) that copies present_key and
-// present_value. A tile computes kAttentionRows rows of scores at a time, so nothing of size S x T is ever
-// stored. Keys that causality, the window or the padding hide from all rows of a group are not even read;
-// masked keys get probability 0, whatever their score.
-#include "kernels/attention/attention.h"
-#include "kernels/attention/attention_core.h"
+// Tiles are (batch, key head, block of rows), after them one per (batch, key head) for present_key and
+// present_value. With few rows there are few such tiles, so the context is split: a tile is (batch, key head,
+// block of keys), and a second phase merges the blocks in the order in which a single tile would have.
+#include "kernels/attention/attend.h"
 #include "kernels/attention/attention_kernel.h"
-#include "kernels/common/element.h"
-#include <algorithm>
-#include <cstring>
+#include "kernels/attention/attention_state.h"
+#include <cmath>
 
 namespace dspark {
 namespace {
 
-// Strides in elements; a mask stride is 0 where the mask broadcasts.
-struct AttentionState {
-  int64_t batch, qHeads, kvHeads, queries, past, fresh, total, headSize, valueSize;
-  int64_t qBatch, qHead, qRow, kBatch, kHead, kRow, vBatch, vHead, vRow, yBatch, yHead, yRow;
-  int64_t mask[3], maskKeys;
-  int64_t rowsPerTile, blocks, attendTiles;
-  int64_t left, right; // the window, clamped so that sums cannot overflow
-  double scale, softcap;
-  ScoreOutput scoreOutput;
-  bool causal;
-  DType softmaxType; // Undefined: that of the scores
+struct DenseState {
+  AttentionState a;
+  AttendShape shape;
+  int64_t group, rows, rowBlocks, keyBlocks, attendTiles;
+  bool isSplit;
 };
 
-constexpr int64_t kUnbounded = int64_t(1) << 40;
+bool isStorage(DType type) { return type == DType::F32 || type == DType::F16 || type == DType::BF16; }
 
-int64_t windowSize(const KernelCall &call, const char *name) {
-  int64_t size = call.attrs.i(name, -1);
-  return size < 0 ? kUnbounded : std::min(size, kUnbounded);
-}
+// The rows of K or V of one head: the first `pastCount` from the cache, the others from the new tokens.
+struct DenseRows {
+  DType type;
+  const char *past, *fresh;
+  int64_t pastCount, freshStride, width;
 
-void readShapes(const KernelCall &call, AttentionState &s) {
-  const TensorView &q = call.in[0], &k = call.in[1], &v = call.in[2];
-  s.batch = q.dim(0);
-  if (q.rank == 3) {
-    s.qHeads = call.attrs.i("q_num_heads", 1), s.kvHeads = call.attrs.i("kv_num_heads", 1);
-    s.queries = q.dim(1), s.fresh = k.dim(1);
-    s.headSize = q.dim(2) / s.qHeads, s.valueSize = v.dim(2) / s.kvHeads;
-    s.qHead = s.headSize, s.qRow = s.qHeads * s.headSize;
-    s.kHead = s.headSize, s.kRow = s.kvHeads * s.headSize;
-    s.vHead = s.valueSize, s.vRow = s.kvHeads * s.valueSize;
-    s.yHead = s.valueSize, s.yRow = s.qHeads * s.valueSize;
-  } else {
-    s.qHeads = q.dim(1), s.kvHeads = k.dim(1);
-    s.queries = q.dim(2), s.fresh = k.dim(2);
-    s.headSize = q.dim(3), s.valueSize = v.dim(3);
-    s.qRow = s.kRow = s.headSize, s.vRow = s.yRow = s.valueSize;
-    s.qHead = s.queries * s.qRow, s.kHead = s.fresh * s.kRow;
-    s.vHead = s.fresh * s.vRow, s.yHead = s.queries * s.yRow;
+  const void *row(int64_t j) const {
+    int64_t size = dtypeBits(type) / 8;
+    return j < pastCount ? past + j * width * size : fresh + (j - pastCount) * freshStride * size;
   }
-  s.qBatch = s.queries * s.qHeads * s.headSize, s.kBatch = s.fresh * s.kvHeads * s.headSize;
-  s.vBatch = s.fresh * s.kvHeads * s.valueSize, s.yBatch = s.queries * s.qHeads * s.valueSize;
-  s.past = call.has(4) ? call.in[4].dim(2) : 0;
-  s.total = s.past + s.fresh;
-}
-
-void readMask(const KernelCall &call, AttentionState &s) {
-  if (!call.has(3))
-    return;
-  const TensorView &mask = call.in[3];
-  s.maskKeys = mask.dim(mask.rank - 1);
-  int64_t stride = s.maskKeys;
-  for (int axis = 2, i = mask.rank - 2; i >= 0; --i, --axis) {
-    s.mask[axis] = mask.dim(i) == 1 ? 0 : stride;
-    stride *= mask.dim(i);
+  void prefetch(int64_t first, int64_t count) const {
+    for (int64_t j = first; j < first + count; ++j)
+      prefetchRow(row(j), width * (dtypeBits(type) / 8));
   }
-}
-
-bool isCore(DType type, DType core) { return type == core; }
-DType coreType(const KernelCall &call) { return call.in[0].type == DType::F64 ? DType::F64 : DType::F32; }
-
-// Scratch of one tile, in elements of the core type.
-struct Layout {
-  int64_t q, scores, out, keys, values, count;
-};
-Layout layoutOf(const KernelCall &call, const AttentionState &s) {
-  DType core = coreType(call);
-  Layout l;
-  l.q = 0;
-  l.scores = l.q + kAttentionRows * s.headSize;
-  l.out = l.scores + kAttentionRows * s.total;
-  l.keys = l.out + kAttentionRows * s.valueSize;
-  l.values = l.keys + (isCore(call.in[1].type, core) ? 0 : s.total * s.headSize);
-  l.count = l.values + (isCore(call.in[2].type, core) ? 0 : s.total * s.valueSize);
-  return l;
-}
-
-// Rows [0, count) of one head as core elements: the tensors themselves, or converted copies of them in
-// `scratch`.
-template <typename A>
-AttentionRows<A> headRows(const TensorView &past, const TensorView &fresh, int64_t pastOffset,
-                          int64_t pastCount, int64_t freshOffset, int64_t freshStride, int64_t freshCount,
-                          int64_t width, A *scratch) {
-  constexpr DType kCore = std::is_same_v<A, double> ? DType::F64 : DType::F32;
-  if (fresh.type == kCore)
-    return {past.present() ? past.as<const A>() + pastOffset : nullptr, fresh.as<const A>() + freshOffset,
-            pastCount, width, freshStride};
-  dispatchFloat(fresh.type, [&]<typename T>() {
-    for (int64_t j = 0; j < pastCount + freshCount; ++j) {
-      const T *row = j < pastCount ? past.as<const T>() + pastOffset + j * width
-                                   : fresh.as<const T>() + freshOffset + (j - pastCount) * freshStride;
-      for (int64_t c = 0; c < width; ++c)
-        scratch[j * width + c] = A(row[c]);
+  // f32 rows where they lie, others widened to rows of `pitch` floats.
+  void at(int64_t first, int64_t count, bool isDirect, int64_t pitch, const RowWidener &widen, float *staged,
+          const float **pointers) const {
+    for (int64_t i = 0; i < count; ++i) {
+      pointers[i] = isDirect ? static_cast<const float *>(row(first + i)) : staged + i * pitch;
+      if (!isDirect)
+        widen(type, row(first + i), width, pitch, staged + i * pitch);
     }
-  });
-  return {scratch, scratch, pastCount + freshCount, width, width};
-}
+  }
+};
 
-template <typename A> class AttentionTile {
+class DenseSource {
 public:
-  AttentionTile(const KernelCall &call, const AttentionState &s, const AttentionCore<A> &core, A *scratch)
-      : call(call), s(s), core(core), scratch(scratch), layout(layoutOf(call, s)) {}
-
-  void run(int64_t tile) {
-    int64_t block = tile % s.blocks;
-    h = tile / s.blocks % s.qHeads, b = tile / s.blocks / s.qHeads;
-    int64_t kv = h / (s.qHeads / s.kvHeads);
-    keys = headRows<A>(call.input(4), call.in[1], (b * s.kvHeads + kv) * s.past * s.headSize, s.past,
-                       b * s.kBatch + kv * s.kHead, s.kRow, s.fresh, s.headSize, scratch + layout.keys);
-    values = headRows<A>(call.input(5), call.in[2], (b * s.kvHeads + kv) * s.past * s.valueSize, s.past,
-                         b * s.vBatch + kv * s.vHead, s.vRow, s.fresh, s.valueSize, scratch + layout.values);
-    // Where query row i sits among the keys: the count of valid keys before the block of queries.
-    int64_t valid =
-        call.has(6) ? std::clamp<int64_t>(call.in[6].as<const int64_t>()[b], 0, s.total) : s.total;
-    visible = valid;
-    offset = call.has(6) ? std::clamp(call.in[6].as<const int64_t>()[b], -kUnbounded, kUnbounded) - s.queries
-                         : s.past;
-    int64_t end = std::min(s.queries, (block + 1) * s.rowsPerTile);
-    for (int64_t i = block * s.rowsPerTile; i < end; i += kAttentionRows)
-      attend(i, int(std::min<int64_t>(kAttentionRows, end - i)));
+  DenseSource(const KernelCall &call, const DenseState &s, const RowWidener &widen, int64_t b, int64_t kv,
+              int64_t firstRow)
+      : call(call), s(s), widen(widen), b(b), kv(kv), firstRow(firstRow) {
+    const AttentionState &a = s.a;
+    k = rowsOf(4, 1, (b * a.kvHeads + kv) * a.past * a.headSize, b * a.kBatch + kv * a.kHead, a.kRow,
+               a.headSize);
+    v = rowsOf(5, 2, (b * a.kvHeads + kv) * a.past * a.valueSize, b * a.vBatch + kv * a.vHead, a.vRow,
+               a.valueSize);
+  }
+  void keys(int64_t first, int64_t count, float *staged, const float **pointers) const {
+    k.at(first, count, k.type == DType::F32, s.shape.size, widen, staged, pointers);
+  }
+  void prefetchKeys(int64_t first, int64_t count) const { k.prefetch(first, count); }
+  void prefetchValues(int64_t first, int64_t count) const { v.prefetch(first, count); }
+  // A copy in L1 pays where many queries share rows that lie far apart.
+  void values(int64_t first, int64_t count, int64_t rows, float *staged, const float **pointers) const {
+    bool isDirect = v.type == DType::F32 && v.width == s.shape.paddedWidth &&
+                    (rows < 12 || v.freshStride == v.width || first + count <= v.pastCount);
+    v.at(first, count, isDirect, s.shape.paddedWidth, widen, staged, pointers);
+  }
+  const float *bias(int64_t r, int64_t first, int64_t low, int64_t high, float *buffer) const {
+    if (!call.has(3))
+      return nullptr;
+    const TensorView &mask = call.in[3];
+    int64_t row = firstRow + r, h = kv * s.group + row % s.group;
+    int64_t at = b * s.a.mask[0] + h * s.a.mask[1] + row / s.group * s.a.mask[2] + first;
+    if (mask.type == DType::F32)
+      return mask.as<const float>() + at;
+    dispatchNumber(mask.type, [&]<typename T>() {
+      const T *from = mask.as<const T>() + at;
+      bool isBool = mask.type == DType::Bool;
+      for (int64_t j = low / kKeyPanel * kKeyPanel; j < high; ++j)
+        buffer[j] = isBool ? (from[j] != T(0) ? 0.0f : -INFINITY) : float(from[j]);
+    });
+    return buffer;
   }
 
 private:
-  // Keys [low, high) that causality, window and padding leave to query i.
-  int64_t low(int64_t i) const { return std::clamp<int64_t>(offset + i - s.left, 0, s.total); }
-  int64_t high(int64_t i) const {
-    int64_t last = std::min(offset + i + s.right, s.causal ? offset + i : kUnbounded * 2);
-    return std::clamp<int64_t>(last + 1, 0, visible);
-  }
-
-  void attend(int64_t first, int rows) {
-    A *q = scratch + layout.q, *scores = scratch + layout.scores, *out = scratch + layout.out;
-    dispatchFloat(call.in[0].type, [&]<typename T>() {
-      for (int r = 0; r < rows; ++r) {
-        const T *row = call.in[0].as<const T>() + b * s.qBatch + h * s.qHead + (first + r) * s.qRow;
-        for (int64_t d = 0; d < s.headSize; ++d)
-          q[r * s.headSize + d] = A(row[d]) * A(s.scale);
-      }
-    });
-    bool wantsScores = call.out.size() > 3 && call.out[3].present();
-    // From a multiple of the lanes, so that a row's sums do not depend on which rows share its group.
-    int64_t begin = wantsScores ? 0 : low(first) / kAttentionLanes * kAttentionLanes;
-    int64_t end = wantsScores ? s.total : high(first + rows - 1);
-    end = std::max(begin, end);
-    core.scores(q, rows, s.headSize, keys, begin, end, scores, s.total);
-    for (int r = 0; r < rows; ++r)
-      weigh(first + r, scores + r * s.total, begin, end, wantsScores);
-    core.values(scores, rows, s.total, values, begin, end, s.valueSize, out);
-    dispatchFloat(call.out[0].type, [&]<typename T>() {
-      for (int r = 0; r < rows; ++r) {
-        T *row = call.out[0].as<T>() + b * s.yBatch + h * s.yHead + (first + r) * s.yRow;
-        for (int64_t c = 0; c < s.valueSize; ++c)
-          row[c] = T(out[r * s.valueSize + c]);
-      }
-    });
-  }
-
-  // Scores of one row become probabilities.
-  void weigh(int64_t i, A *row, int64_t begin, int64_t end, bool wantsScores) {
-    auto emit = [&](ScoreOutput stage) {
-      if (!wantsScores || s.scoreOutput != stage)
-        return;
-      dispatchFloat(call.out[3].type, [&]<typename T>() {
-        T *out = call.out[3].as<T>() + ((b * s.qHeads + h) * s.queries + i) * s.total;
-        for (int64_t j = 0; j < s.total; ++j)
-          out[j] = T(row[j]);
-      });
-    };
-    emit(ScoreOutput::Raw);
-    if (s.softcap > 0)
-      for (int64_t j = begin; j < end; ++j)
-        row[j] = A(s.softcap) * std::tanh(row[j] / A(s.softcap));
-    emit(ScoreOutput::Softcapped);
-    constexpr A kHidden = -std::numeric_limits<A>::infinity();
-    std::fill(row + begin, row + std::clamp(low(i), begin, end), kHidden);
-    std::fill(row + std::clamp(high(i), begin, end), row + end, kHidden);
-    addMask(i, row, begin, end);
-    emit(ScoreOutput::Biased);
-    softmax(row + begin, end - begin);
-    emit(ScoreOutput::Probabilities);
-  }
-
-  void addMask(int64_t i, A *row, int64_t begin, int64_t end) {
-    if (!call.has(3))
-      return;
-    constexpr A kHidden = -std::numeric_limits<A>::infinity();
-    int64_t at = b * s.mask[0] + h * s.mask[1] + i * s.mask[2], masked = std::clamp(s.maskKeys, begin, end);
-    dispatchNumber(call.in[3].type, [&]<typename T>() {
-      const T *mask = call.in[3].as<const T>() + at;
-      bool isBool = call.in[3].type == DType::Bool;
-      for (int64_t j = begin; j < masked; ++j) {
-        A bias = isBool ? (mask[j] != T(0) ? A(0) : kHidden) : A(mask[j]);
-        row[j] = bias == kHidden ? kHidden : row[j] + bias;
-      }
-    });
-    std::fill(row + masked, row + end, kHidden);
-  }
-
-  void softmax(A *row, int64_t count) {
-    if (s.softmaxType == DType::F64 && !std::is_same_v<A, double>)
-      return softmaxF64(row, count);
-    auto round = [&] {
-      for (int64_t j = 0; j < count; ++j)
-        row[j] = s.softmaxType == DType::F16 ? A(F16(float(row[j]))) : A(BF16(float(row[j])));
-    };
-    bool isRounded = s.softmaxType == DType::F16 || s.softmaxType == DType::BF16;
-    if (isRounded)
-      round();
-    core.softmax(row, count);
-    if (isRounded)
-      round();
-  }
-
-  static void softmaxF64(A *row, int64_t count) {
-    double top = -std::numeric_limits<double>::infinity(), total = 0;
-    for (int64_t j = 0; j < count; ++j)
-      top = std::max(top, double(row[j]));
-    if (std::isinf(top) && top < 0)
-      top = 0;
-    for (int64_t j = 0; j < count; ++j)
-      total += std::exp(double(row[j]) - top);
-    for (int64_t j = 0; j < count; ++j)
-      row[j] = total == 0 ? A(0) : A(std::exp(double(row[j]) - top) / total);
+  DenseRows rowsOf(size_t past, size_t fresh, int64_t pastOffset, int64_t freshOffset, int64_t freshStride,
+                   int64_t width) const {
+    const TensorView &old = call.input(past), &now = call.in[fresh];
+    int64_t size = dtypeBits(now.type) / 8;
+    return {now.type,
+            s.a.past ? old.as<const char>() + pastOffset * size : nullptr,
+            s.a.fresh ? now.as<const char>() + freshOffset * size : nullptr,
+            s.a.past,
+            freshStride,
+            width};
   }
 
   const KernelCall &call;
-  const AttentionState &s;
-  const AttentionCore<A> &core;
-  A *scratch;
-  Layout layout;
-  int64_t b = 0, h = 0, visible = 0, offset = 0;
-  AttentionRows<A> keys{}, values{};
+  const DenseState &s;
+  const RowWidener &widen;
+  int64_t b, kv, firstRow;
+  DenseRows k, v;
 };
 
-// present[b, kv] = past rows, then the new rows.
-void copyPresent(const TensorView &past, const TensorView &fresh, const TensorView &present,
-                 int64_t pastCount, int64_t freshCount, int64_t index, int64_t freshOffset,
-                 int64_t freshStride, int64_t width) {
-  size_t size = size_t(dtypeBits(fresh.type) / 8), rowBytes = size_t(width) * size;
-  char *to = present.as<char>() + size_t(index * (pastCount + freshCount)) * rowBytes;
-  if (pastCount)
-    std::memcpy(to, past.as<const char>() + size_t(index * pastCount) * rowBytes,
-                size_t(pastCount) * rowBytes);
-  for (int64_t j = 0; j < freshCount; ++j)
-    std::memcpy(to + size_t(pastCount + j) * rowBytes,
-                fresh.as<const char>() + size_t(freshOffset + j * freshStride) * size, rowBytes);
-}
+// What a split leaves of one (batch, key head, block): parts, then values.
+struct SplitResult {
+  AttentionPart *parts;
+  float *values;
 
-template <typename A>
-void runTiles(const KernelCall &call, const KernelWork &work, const KernelPart &part,
-              const AttentionCore<A> &core) {
-  const auto &s = work.get<AttentionState>();
-  AttentionTile<A> tile(call, s, core, reinterpret_cast<A *>(part.scratch));
-  for (int64_t t = part.begin; t < part.end; ++t) {
-    if (t < s.attendTiles) {
-      tile.run(t);
-      continue;
-    }
-    int64_t index = t - s.attendTiles, b = index / s.kvHeads, kv = index % s.kvHeads;
-    if (call.out.size() > 1 && call.out[1].present() && s.headSize)
-      copyPresent(call.input(4), call.in[1], call.out[1], s.past, s.fresh, index, b * s.kBatch + kv * s.kHead,
-                  s.kRow, s.headSize);
-    if (call.out.size() > 2 && call.out[2].present() && s.valueSize)
-      copyPresent(call.input(5), call.in[2], call.out[2], s.past, s.fresh, index, b * s.vBatch + kv * s.vHead,
-                  s.vRow, s.valueSize);
+  static size_t bytes(const DenseState &s) {
+    return size_t(s.rows) * (sizeof(AttentionPart) + size_t(s.shape.paddedWidth) * sizeof(float));
   }
+  SplitResult(const DenseState &s, std::byte *shared, int64_t index) {
+    std::byte *at = shared + size_t(index) * bytes(s);
+    values = reinterpret_cast<float *>(at);
+    parts = reinterpret_cast<AttentionPart *>(at + size_t(s.rows * s.shape.paddedWidth) * sizeof(float));
+  }
+};
+
+class DenseAttention {
+public:
+  DenseAttention(const KernelCall &call, const KernelWork &work, const KernelPart &part, Isa isa)
+      : call(call), s(work.get<DenseState>()), part(part), core(attentionCore(isa)), widen(floatLoops(isa)),
+        m(s.shape, part.scratch) {}
+
+  void run() {
+    for (int64_t t = part.begin; t < part.end; ++t)
+      if (part.phase == 1)
+        joinBlocks(t);
+      else if (t >= s.attendTiles)
+        copyPresent(call, s.a, t - s.attendTiles);
+      else if (s.isSplit)
+        oneBlock(t);
+      else
+        allBlocks(t);
+  }
+
+private:
+  void allBlocks(int64_t t) {
+    int64_t first = t % s.rowBlocks * s.shape.rows, count = std::min(s.shape.rows, s.rows - first);
+    place(t / s.rowBlocks, first, count);
+    DenseSource source(call, s, widen, b, kv, first);
+    AttendTile<DenseSource> tile(s.shape, core, source, m);
+    tile.clearTotals(count);
+    for (int64_t i = tile.firstBlock(count), end = tile.endBlock(count); i < end; ++i) {
+      tile.block(i, count);
+      tile.merge(count);
+    }
+    write(first, count);
+  }
+
+  void oneBlock(int64_t t) {
+    place(t / s.keyBlocks, 0, s.rows);
+    SplitResult result(s, part.shared, t);
+    AttendScratch mine = m;
+    mine.parts = result.parts, mine.part = result.values;
+    DenseSource source(call, s, widen, b, kv, 0);
+    AttendTile<DenseSource>(s.shape, core, source, mine).block(t % s.keyBlocks, s.rows);
+  }
+
+  void joinBlocks(int64_t head) {
+    place(head, 0, s.rows);
+    DenseSource source(call, s, widen, b, kv, 0);
+    AttendTile<DenseSource> tile(s.shape, core, source, m);
+    tile.clearTotals(s.rows);
+    for (int64_t i = 0; i < s.keyBlocks; ++i) {
+      SplitResult result(s, part.shared, head * s.keyBlocks + i);
+      tile.merge(result.parts, result.values, s.rows);
+    }
+    write(0, s.rows);
+  }
+
+  // Queries, scaled, and what they see.
+  void place(int64_t head, int64_t first, int64_t count) {
+    b = head / s.a.kvHeads, kv = head % s.a.kvHeads;
+    Visibility visibility(call, s.a, b);
+    int64_t size = dtypeBits(call.in[0].type) / 8;
+    for (int64_t r = 0; r < count; ++r) {
+      int64_t query = (first + r) / s.group, h = kv * s.group + (first + r) % s.group;
+      KeyRange range = visibility.of(query);
+      m.low[r] = range.low, m.high[r] = range.high;
+      const char *from =
+          call.in[0].as<const char>() + (b * s.a.qBatch + h * s.a.qHead + query * s.a.qRow) * size;
+      float *q = m.q + r * s.shape.size;
+      widen(call.in[0].type, from, s.shape.size, s.shape.size, q);
+      for (int64_t d = 0; d < s.shape.size; ++d)
+        q[d] *= s.shape.scale;
+    }
+  }
+
+  void write(int64_t first, int64_t count) {
+    int64_t size = dtypeBits(call.out[0].type) / 8;
+    for (int64_t r = 0; r < count; ++r) {
+      int64_t query = (first + r) / s.group, h = kv * s.group + (first + r) % s.group;
+      float *y = m.total + r * s.shape.paddedWidth;
+      core.finish(m.totals[r], y, -INFINITY, s.shape.paddedWidth, y);
+      widen.narrow(call.out[0].type, y, s.shape.width,
+                   call.out[0].as<char>() + (b * s.a.yBatch + h * s.a.yHead + query * s.a.yRow) * size);
+    }
+  }
+
+  const KernelCall &call;
+  const DenseState &s;
+  const KernelPart &part;
+  const AttentionCore &core;
+  RowWidener widen;
+  AttendScratch m;
+  int64_t b = 0, kv = 0;
+};
+
+// Multiply-adds of the keys that are seen, in batch 0.
+double visiblePairs(const KernelCall &call, const AttentionState &a) {
+  double pairs = 0;
+  AttentionState plain = a;
+  KernelCall shapesOnly;
+  shapesOnly.in = call.in.first(std::min<size_t>(call.in.size(), 6));
+  Visibility visibility(shapesOnly, plain, 0);
+  for (int64_t i = 0; i < a.queries; ++i) {
+    KeyRange range = visibility.of(i);
+    pairs += double(std::max<int64_t>(range.high - range.low, 0));
+  }
+  return pairs;
 }
 
 } // namespace
 
-void prepareAttention(const KernelCall &call, KernelWork &work) {
-  auto &s = work.make<AttentionState>();
-  readShapes(call, s);
-  readMask(call, s);
-  s.left = windowSize(call, "left_window_size"), s.right = windowSize(call, "right_window_size");
-  s.scale = call.attrs.f("scale", 1 / std::sqrt(double(std::max<int64_t>(s.headSize, 1))));
-  s.softcap = call.attrs.f("softcap", 0);
-  s.causal = call.attrs.i("is_causal", 0) != 0;
-  s.scoreOutput = ScoreOutput(call.attrs.i("qk_matmul_output_mode", 0));
-  s.softmaxType = DType(call.attrs.i("softmax_precision", 0));
-
-  // About 200k multiply-adds per tile, in whole groups of rows.
-  int64_t perRow = std::max<int64_t>(1, s.total * (s.headSize + s.valueSize));
-  s.rowsPerTile = std::clamp<int64_t>(200000 / perRow, 1, 64) * kAttentionRows;
-  s.blocks = (s.queries + s.rowsPerTile - 1) / s.rowsPerTile;
-  s.attendTiles = s.batch * s.qHeads * s.blocks;
-  bool hasPresent =
-      (call.out.size() > 1 && call.out[1].present()) || (call.out.size() > 2 && call.out[2].present());
-  work.tiles[0] = uint32_t(s.attendTiles + (hasPresent ? s.batch * s.kvHeads : 0));
-  DType core = coreType(call);
-  work.scratchPerThread = size_t(dtypeBytes(core, layoutOf(call, s).count)) + 64;
-  work.flops = 2.0 * double(s.batch * s.qHeads * s.queries) * double(perRow);
-  work.bytes =
-      double(dtypeBytes(call.in[0].type, s.batch * (s.qBatch + s.yBatch))) +
-      double(dtypeBytes(call.in[1].type, s.batch * s.kvHeads * s.total * (s.headSize + s.valueSize)));
+bool acceptsAttention(const KernelCall &call) {
+  DType softmaxType = DType(call.attrs.i("softmax_precision", 0));
+  return isStorage(call.in[0].type) && isStorage(call.in[2].type) && !wantsScores(call) &&
+         (softmaxType == DType::Undefined || softmaxType == DType::F32);
 }
 
-void runAttention(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
-  if (coreType(call) == DType::F64)
-    return runTiles<double>(call, work, part, kAttentionCoreF64);
-  runTiles<float>(call, work, part, kAttentionCoreF32);
+void prepareAttention(const KernelCall &call, KernelWork &work) {
+  auto &s = work.make<DenseState>();
+  s.a = AttentionState(call);
+  s.shape = AttendShape(s.a.headSize, s.a.valueSize, s.a.scale, s.a.softcap);
+  s.group = s.a.kvHeads ? s.a.qHeads / s.a.kvHeads : 0;
+  s.rows = s.a.queries * s.group;
+  s.rowBlocks = (s.rows + s.shape.rows - 1) / s.shape.rows;
+  s.keyBlocks = (s.a.total + kKeyBlock - 1) / kKeyBlock;
+  s.isSplit = s.rows > 0 && s.rowBlocks == 1 && s.a.queries <= 16 && s.keyBlocks > 1;
+  int64_t heads = s.a.batch * s.a.kvHeads;
+  s.attendTiles = heads * (s.isSplit ? s.keyBlocks : s.rowBlocks);
+  work.tiles[0] = uint32_t(s.attendTiles + (hasPresent(call) ? heads : 0));
+  if (s.isSplit) {
+    work.phases = 2;
+    work.tiles[1] = uint32_t(heads);
+    work.scratchShared = size_t(heads * s.keyBlocks) * SplitResult::bytes(s);
+  }
+  work.scratchPerThread = AttendScratch::bytes(s.shape);
+  double pairs = visiblePairs(call, s.a) * double(s.a.batch * s.a.qHeads);
+  work.flops = 2 * pairs * double(s.a.headSize + s.a.valueSize);
+  work.bytes = double(dtypeBytes(call.in[0].type, s.a.batch * (s.a.qBatch + s.a.yBatch))) +
+               double(dtypeBytes(call.in[1].type, heads * s.a.total * s.a.headSize)) +
+               double(dtypeBytes(call.in[2].type, heads * s.a.total * s.a.valueSize));
+}
+
+void runAttentionBaseline(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+  DenseAttention(call, work, part, Isa::Baseline).run();
 }
 void runAttentionAvx2(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
-  runTiles<float>(call, work, part, kAttentionCoreF32Avx2);
+  DenseAttention(call, work, part, Isa::Avx2).run();
 }
 void runAttentionAvx512(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
-  runTiles<float>(call, work, part, kAttentionCoreF32Avx512);
+  DenseAttention(call, work, part, Isa::Avx512).run();
 }
 
 } // namespace dspark

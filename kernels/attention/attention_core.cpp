@@ -1,8 +1,2 @@
-#include "kernels/attention/attention_loops.h"
-
-namespace dspark {
-
-extern const AttentionCore<float> kAttentionCoreF32 = kCore<float>;
-extern const AttentionCore<double> kAttentionCoreF64 = kCore<double>;
-
-} // namespace dspark
+#define DSPARK_ATTENTION_CORE kAttentionCoreBaseline
+#include "kernels/attention/attention_core_impl.h"

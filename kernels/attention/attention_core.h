@@ -1,41 +1,59 @@
-// The three inner loops of attention, written on vector extensions: baseline, AVX2 and AVX-512 sources
-// include this file and export one AttentionCore each. Bound: multiply-adds for many queries, K and V
-// bandwidth for one.
+// The inner loops of attention in f32, one table per ISA level (attention_core_impl.h is compiled three
+// times). Bound: multiply-adds for many query rows, K and V bandwidth for one.
 //
-//   scores   S[r][j] = q[r] . k[j]     kRows queries share each load of a key
-//   softmax  one row, in place; a row of -inf becomes zeros
-//   values   o[r] = sum_j P[r][j] v[j] kRows outputs share each load of a value row
+// Online softmax over blocks of kKeyBlock keys (Milakov and Gimelshein 2018; FlashAttention). Blocks start at
+// multiples of kKeyBlock counted from a sequence's first key. Every block gives a row its own maximum, sum
+// and weighted values (AttentionPart); these are merged in ascending order:
 //
-// Sums run over d, then over j in order, eight lanes wide whatever the level, so that results do not depend
-// on threads, tiles or batch. The levels differ only by FMA contraction.
+//   pack     K^T of 16 keys at a time         so that scores come in lanes, whatever the width
+//   scores   S[r][j] = q[r] . k[j]            d ascending, in one chain per score
+//   weigh    P[r][j] = exp(S - max)           lane j of a block adds to lane j % kLanes of the sum
+//   values   o[r] += sum_j P[r][j] v[j]       j ascending, in one chain per element
+//   merge    total = total e^(..) + block e^(..)
+//
+// So a row's result depends on its own query and visible keys only: not on how many rows, tiles, threads or
+// splits of the context there are, and the same whether the row is prefilled, decoded or verified.
 #pragma once
+#include "kernels/common/isa.h"
 #include <cstdint>
 
 namespace dspark {
 
-inline constexpr int kAttentionRows = 4;
-inline constexpr int kAttentionLanes = 8;
+inline constexpr int64_t kKeyBlock = 256;
+/// Keys of one packed panel, and what widths of value rows are padded to: the lanes of the widest level.
+inline constexpr int64_t kKeyPanel = 16;
 
-/// Rows of keys or values: the first `pastCount` from the cache, the others from the new tokens. Strides in
-/// elements.
-template <typename A> struct AttentionRows {
-  const A *past, *fresh;
-  int64_t pastCount, pastStride, freshStride;
+/// What one row has of one block, or of all so far, beside its weighted values: their common factor is
+/// exp(max), their weights add up to sum.
+struct AttentionPart {
+  float max = -__builtin_inff(), sum = 0;
 };
 
-/// q is [rows][size] and out is [rows][width]; scores are [rows][stride]. rows <= kAttentionRows; keys
-/// [begin, end).
-template <typename A> struct AttentionCore {
-  void (*scores)(const A *q, int rows, int64_t size, const AttentionRows<A> &keys, int64_t begin, int64_t end,
-                 A *scores, int64_t stride);
-  void (*softmax)(A *row, int64_t count);
-  void (*values)(const A *probabilities, int rows, int64_t stride, const AttentionRows<A> &values,
-                 int64_t begin, int64_t end, int64_t width, A *out);
+struct AttentionCore {
+  /// panel[d][j] = rows[j][d] of kKeyPanel rows, which may repeat.
+  void (*pack)(const float *const *rows, int64_t size, float *panel);
+  /// q is [rows][size], scores [rows][kKeyBlock]; panels of `keys` keys lie one behind the other.
+  void (*scores)(const float *q, int64_t rows, int64_t size, const float *panels, int64_t keys,
+                 float *scores);
+  /// Scores [low, high) of a row become weights. softcap 0 is none; a null bias is zero; -inf in it hides.
+  AttentionPart (*weigh)(float *row, int64_t low, int64_t high, float softcap, const float *bias);
+  /// out [rows][width] += the values [begin, end) of the block that row r sees, [low[r], high[r]);
+  /// `values` points to the rows of value `begin` onwards. Values that a row does not see are not touched.
+  void (*values)(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
+                 const float *const *values, int64_t begin, int64_t end, int64_t width, float *out);
+  /// Joins a block's part and values into the total.
+  void (*merge)(AttentionPart &total, float *totalValues, const AttentionPart &part, const float *values,
+                int64_t width);
+  /// y = values / sum, with `sink` (or -inf) as one more score whose value is 0; rows that see nothing are 0.
+  void (*finish)(const AttentionPart &total, const float *values, float sink, int64_t width, float *y);
 };
 
-extern const AttentionCore<float> kAttentionCoreF32;
-extern const AttentionCore<double> kAttentionCoreF64;
-extern const AttentionCore<float> kAttentionCoreF32Avx2;
-extern const AttentionCore<float> kAttentionCoreF32Avx512;
+extern const AttentionCore kAttentionCoreBaseline, kAttentionCoreAvx2, kAttentionCoreAvx512;
+
+inline const AttentionCore &attentionCore(Isa isa) {
+  return isa == Isa::Avx512 ? kAttentionCoreAvx512
+         : isa == Isa::Avx2 ? kAttentionCoreAvx2
+                            : kAttentionCoreBaseline;
+}
 
 } // namespace dspark

@@ -1,7 +1,2 @@
-#include "kernels/attention/attention_loops.h"
-
-namespace dspark {
-
-extern const AttentionCore<float> kAttentionCoreF32Avx2 = kCore<float>;
-
-} // namespace dspark
+#define DSPARK_ATTENTION_CORE kAttentionCoreAvx2
+#include "kernels/attention/attention_core_impl.h"

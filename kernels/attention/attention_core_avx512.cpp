@@ -1,7 +1,2 @@
-#include "kernels/attention/attention_loops.h"
-
-namespace dspark {
-
-extern const AttentionCore<float> kAttentionCoreF32Avx512 = kCore<float>;
-
-} // namespace dspark
+#define DSPARK_ATTENTION_CORE kAttentionCoreAvx512
+#include "kernels/attention/attention_core_impl.h"

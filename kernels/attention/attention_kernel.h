@@ -1,13 +1,17 @@
-// Prepare and run of attention and flex_attention (attention.cpp), one run per set of inner loops.
+// Prepare and run of the family's kernels, where there is one run per set of inner loops, and which calls
+// they take.
 #pragma once
 #include "kernels/common/kernel.h"
 
 namespace dspark {
 
+bool acceptsAttention(const KernelCall &call);
 void prepareAttention(const KernelCall &call, KernelWork &work);
-void runAttention(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+void runAttentionBaseline(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void runAttentionAvx2(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void runAttentionAvx512(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+void prepareAttentionReference(const KernelCall &call, KernelWork &work);
+void runAttentionReference(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
 void prepareRotaryEmbedding(const KernelCall &call, KernelWork &work);
 void runRotaryEmbedding(const KernelCall &call, const KernelWork &work, const KernelPart &part);

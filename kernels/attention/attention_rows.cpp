@@ -4,17 +4,16 @@
 namespace dspark {
 namespace {
 
-// The wide inner loops compute in f32, which also serves the 16-bit types.
-bool computesInF32(const KernelCall &call) { return call.in[0].type != DType::F64; }
+#define DSPARK_ATTENTION(op)                                                                                 \
+  {op, op "_avx512", Isa::Avx512, acceptsAttention, prepareAttention, runAttentionAvx512},                   \
+      {op, op "_avx2", Isa::Avx2, acceptsAttention, prepareAttention, runAttentionAvx2},                     \
+      {op, op "_baseline", Isa::Baseline, acceptsAttention, prepareAttention, runAttentionBaseline}, {       \
+    op, op "_reference", Isa::Baseline, nullptr, prepareAttentionReference, runAttentionReference            \
+  }
 
 constexpr Kernel kRows[] = {
-    {"attention", "attention_avx512", Isa::Avx512, computesInF32, prepareAttention, runAttentionAvx512},
-    {"attention", "attention_avx2", Isa::Avx2, computesInF32, prepareAttention, runAttentionAvx2},
-    {"attention", "attention_reference", Isa::Baseline, nullptr, prepareAttention, runAttention},
-    {"flex_attention", "flex_attention_avx512", Isa::Avx512, computesInF32, prepareAttention,
-     runAttentionAvx512},
-    {"flex_attention", "flex_attention_avx2", Isa::Avx2, computesInF32, prepareAttention, runAttentionAvx2},
-    {"flex_attention", "flex_attention_reference", Isa::Baseline, nullptr, prepareAttention, runAttention},
+    DSPARK_ATTENTION("attention"),
+    DSPARK_ATTENTION("flex_attention"),
     {"rotary_embedding", "rotary_embedding_reference", Isa::Baseline, nullptr, prepareRotaryEmbedding,
      runRotaryEmbedding},
     {"linear_attention", "linear_attention_reference", Isa::Baseline, nullptr, prepareLinearAttention,

@@ -1,5 +1,6 @@
 // attention against a plain evaluation in double, over every row and the combinations of heads, masks,
 // windows, caches and padding that ONNX allows; then the special cases that its text promises.
+#include "kernels/common/element.h"
 #include "test/kernels/kernel_case.h"
 #include <cmath>
 #include <gmock/gmock.h>
@@ -136,6 +137,79 @@ TEST(Attention, TokenByTokenEqualsAllAtOnce) {
   }
 }
 
+// Long enough for several blocks of keys, so that decoding splits the context where the prefill does not;
+// 16-bit types, GQA and a window; a value that a row does not see is poison.
+TEST(Attention, DecodingEqualsPrefillAcrossBlocks) {
+  std::mt19937 rng(8);
+  Shape s{.batch = 1, .queries = 700, .fresh = 700, .size = 40, .width = 48, .causal = true, .left = 300};
+  std::vector<Tensor> in = operands(s, rng);
+  for (const Kernel *row : rowsOf("attention")) {
+    if (row == rowsOf("attention").back())
+      continue; // the reference has no blocks
+    Tensor whole = runRow(*row, in, attributes(s), 1, 3)[0];
+    for (int64_t i : {255, 256, 257, 511, 599, 699}) {
+      Tensor past = tokens(in[2], 0, i);
+      if (i > s.left)
+        std::fill_n(past.as<float>(), s.width, NAN); // value 0 of head 0, behind the window
+      std::vector<Tensor> one = {tokens(in[0], i, i + 1), tokens(in[1], i, i + 1),
+                                 tokens(in[2], i, i + 1), {},
+                                 tokens(in[1], 0, i),     past};
+      ASSERT_EQ(runRow(*row, one, attributes(s))[0].bytes, tokens(whole, i, i + 1).bytes)
+          << row->name << " token " << i;
+    }
+  }
+}
+
+// Halves are widened exactly, so a 16-bit cache differs from its f32 copy by the rounding of the result only.
+TEST(Attention, HalvesAreTheirFloatsRoundedOnce) {
+  std::mt19937 rng(9);
+  Shape s{.queries = 5, .fresh = 300, .size = 20, .width = 36};
+  for (DType type : {DType::F16, DType::BF16}) {
+    std::vector<Tensor> in = operands(s, rng), halves;
+    for (Tensor &t : in) {
+      Tensor half = zeros(type, t.dims);
+      for (int64_t i = 0; i < t.elements(); ++i) {
+        float &v = t.as<float>()[i];
+        if (type == DType::F16)
+          v = float(half.as<F16>()[i] = F16(v));
+        else
+          v = float(half.as<BF16>()[i] = BF16(v));
+      }
+      halves.push_back(half);
+    }
+    for (const Kernel *row : rowsOf("attention")) {
+      Tensor full = runRow(*row, in, {})[0], half = runRow(*row, halves, {})[0];
+      for (int64_t i = 0; i < full.elements(); ++i) {
+        float v = full.as<float>()[i];
+        float want = type == DType::F16 ? float(F16(v)) : float(BF16(v));
+        float got = type == DType::F16 ? float(half.as<F16>()[i]) : float(half.as<BF16>()[i]);
+        ASSERT_EQ(got, want) << row->name << " element " << i;
+      }
+    }
+  }
+}
+
+TEST(Attention, MasksOfEveryTypeAndBroadcast) {
+  std::mt19937 rng(10);
+  Shape s{.queries = 6, .fresh = 270};
+  std::vector<Tensor> in = operands(s, rng);
+  Tensor hidden = filled<uint8_t>(DType::Bool, {s.batch, 1, s.queries, 261}, [&] { return rng() % 3 != 0; });
+  Tensor bias = zeros(DType::F32, hidden.dims), half = zeros(DType::F16, hidden.dims);
+  for (int64_t i = 0; i < hidden.elements(); ++i) {
+    bias.as<float>()[i] = hidden.as<uint8_t>()[i] ? 0 : -INFINITY;
+    half.as<F16>()[i] = F16(bias.as<float>()[i]);
+  }
+  in.push_back(hidden);
+  std::vector<Tensor> want = runOp("attention", in);
+  for (const Kernel *row : rowsOf("attention"))
+    for (const Tensor &mask : {hidden, bias, half}) {
+      in[3] = mask;
+      Tensor y = runRow(*row, in, {})[0];
+      for (int64_t i = 0; i < y.elements(); ++i) // as in MatchesDoubleOnEveryRow
+        ASSERT_NEAR(y.as<float>()[i], want[0].as<float>()[i], 11 * double(s.size) * 6e-8) << row->name;
+    }
+}
+
 TEST(Attention, PackedHeadsAreTheSameHeads) {
   std::mt19937 rng(3);
   Shape s{.batch = 1, .queries = 3};
@@ -177,10 +251,15 @@ TEST(Attention, FullyMaskedRowsAreZero) {
   in.push_back(zeros(DType::Bool, {s.queries, s.fresh}));
   AttrList attrs;
   attrs.set("qk_matmul_output_mode", 3);
-  std::vector<Tensor> out = runOp("attention", in, attrs, 4);
+  std::vector<Tensor> out = runRow(*rowsOf("attention").back(), in, attrs, 4); // the reference
   for (size_t k : {0, 3})
     for (int64_t i = 0; i < out[k].elements(); ++i)
       ASSERT_EQ(out[k].as<float>()[i], 0);
+  for (const Kernel *row : rowsOf("attention")) {
+    Tensor y = runRow(*row, in, {})[0];
+    for (int64_t i = 0; i < y.elements(); ++i)
+      ASSERT_EQ(y.as<float>()[i], 0) << row->name;
+  }
 }
 
 TEST(Attention, PaddingHidesGarbage) {

@@ -1,0 +1,208 @@
+// One tile of attention in f32: a few query rows of the heads that share one key head, over a range of key
+// blocks. The dense and the paged kernel differ by where rows of K and V lie (their Source); all else is
+// here.
+//
+// Rows are stacked query by query, `group` heads of each, so that every row read from K or V serves the
+// whole group.
+#pragma once
+#include "kernels/attention/attention_core.h"
+#include "kernels/common/element.h"
+#include "kernels/elementwise/float_loops.h"
+#include <algorithm>
+
+namespace dspark {
+
+inline int64_t padded(int64_t n) { return (n + kKeyPanel - 1) / kKeyPanel * kKeyPanel; }
+
+struct AttendShape {
+  int64_t size, width;                // of a query or key row, of a value row
+  int64_t paddedWidth;                // of a value row in scratch
+  int64_t rows;                       // most rows of one tile
+  int64_t keysPerStep, valuesPerStep; // that are brought to L1 together: 8 and 16 KiB of them
+  float scale, softcap;
+
+  AttendShape() = default;
+  AttendShape(int64_t size, int64_t width, double scale, double softcap)
+      : size(size), width(width), paddedWidth(padded(width)), keysPerStep(step(2048, size)),
+        valuesPerStep(step(4096, paddedWidth)), scale(float(scale)), softcap(float(softcap)) {
+    // Q, scores and values of a tile share L2 with a block of K and V, which more rows read less often; a
+    // multiple of the register tiles.
+    rows = std::clamp<int64_t>(6144 / std::max({size, paddedWidth, kKeyPanel}) / 6 * 6, 6, 96);
+  }
+
+private:
+  static int64_t step(int64_t floats, int64_t row) {
+    return std::clamp<int64_t>(floats / std::max<int64_t>(row, 1) / kKeyPanel * kKeyPanel, kKeyPanel,
+                               kKeyBlock);
+  }
+};
+
+/// f32, f16, bf16 or i8 elements become f32, times `scale`, with zeros up to `paddedWidth`.
+class RowWidener {
+public:
+  explicit RowWidener(const FloatLoops &loops) : loops(loops) {}
+
+  void operator()(DType type, const void *row, int64_t width, int64_t paddedWidth, float *to) const {
+    if (type == DType::F32)
+      std::copy_n(static_cast<const float *>(row), width, to);
+    else if (type == DType::F16)
+      loops.f16ToFloat(static_cast<const uint16_t *>(row), to, width);
+    else
+      loops.bf16ToFloat(static_cast<const uint16_t *>(row), to, width);
+    std::fill(to + width, to + paddedWidth, 0.0f);
+  }
+  /// Rounds to the type of the result.
+  void narrow(DType type, const float *from, int64_t width, void *row) const {
+    if (type == DType::F32)
+      std::copy_n(from, width, static_cast<float *>(row));
+    else if (type == DType::F16)
+      loops.floatToF16(from, static_cast<uint16_t *>(row), width);
+    else
+      loops.floatToBf16(from, static_cast<uint16_t *>(row), width);
+  }
+
+private:
+  const FloatLoops &loops;
+};
+
+/// Asks for the lines of a row in order, as the hardware's prefetcher likes them: the loops behind this jump
+/// from row to row.
+inline void prefetchRow(const void *row, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64)
+    __builtin_prefetch(static_cast<const char *>(row) + i, 0, 3);
+}
+
+/// Scratch of one tile; the arrays of floats are 64-byte aligned.
+struct AttendScratch {
+  float *q, *scores, *part, *total, *staged, *panels, *bias;
+  const float **pointers;
+  int64_t *low, *high; // keys that a row sees
+  int32_t *blockLow, *blockHigh;
+  AttentionPart *parts, *totals;
+
+  static size_t bytes(const AttendShape &s) { return AttendScratch(s, nullptr).size; }
+  AttendScratch(const AttendShape &s, std::byte *at) : base(at) {
+    q = take<float>(s.rows * s.size);
+    scores = take<float>(s.rows * kKeyBlock);
+    part = take<float>(s.rows * s.paddedWidth);
+    total = take<float>(s.rows * s.paddedWidth);
+    staged = take<float>(std::max(kKeyPanel * s.size, s.valuesPerStep * s.paddedWidth));
+    panels = take<float>(s.keysPerStep * s.size);
+    bias = take<float>(kKeyBlock);
+    pointers = take<const float *>(kKeyBlock);
+    low = take<int64_t>(s.rows);
+    high = take<int64_t>(s.rows);
+    blockLow = take<int32_t>(s.rows);
+    blockHigh = take<int32_t>(s.rows);
+    parts = take<AttentionPart>(s.rows);
+    totals = take<AttentionPart>(s.rows);
+  }
+
+private:
+  template <typename T> T *take(int64_t count) {
+    T *at = reinterpret_cast<T *>(base + size);
+    size += (size_t(count) * sizeof(T) + 63) & ~size_t(63);
+    return at;
+  }
+  std::byte *base;
+  size_t size = 0;
+};
+
+/// Source has
+///   keys(first, count, staged, pointers): pointers to f32 rows of up to kKeyPanel keys
+///   values(first, count, rows, staged, pointers): the same of value rows, each of paddedWidth elements
+///   prefetchKeys(first, count), prefetchValues(first, count): before they are read
+///   bias(row, first, low, high, buffer): from key `first` on, of that row's keys first + [low, high); or
+///   null
+template <typename Source> class AttendTile {
+public:
+  AttendTile(const AttendShape &s, const AttentionCore &core, const Source &source, const AttendScratch &m)
+      : s(s), core(core), source(source), m(m) {}
+
+  /// The blocks that any of the rows sees; low and high grow with the row.
+  int64_t firstBlock(int64_t rows) const { return rows ? m.low[0] / kKeyBlock : 0; }
+  int64_t endBlock(int64_t rows) const { return rows ? (m.high[rows - 1] + kKeyBlock - 1) / kKeyBlock : 0; }
+
+  /// Leaves parts and weighted values of one block in `parts` and `part`; rows that see nothing of it have
+  /// sum 0.
+  void block(int64_t index, int64_t rows) {
+    int64_t first = index * kKeyBlock, from = kKeyBlock, to = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      m.blockLow[r] = int32_t(std::clamp<int64_t>(m.low[r] - first, 0, kKeyBlock));
+      m.blockHigh[r] = int32_t(std::clamp<int64_t>(m.high[r] - first, m.blockLow[r], kKeyBlock));
+      if (m.blockLow[r] < m.blockHigh[r]) {
+        from = std::min<int64_t>(from, m.blockLow[r]);
+        to = std::max<int64_t>(to, m.blockHigh[r]);
+      }
+    }
+    score(first, from, to, rows);
+    for (int64_t r = 0; r < rows; ++r) {
+      m.parts[r] = {};
+      if (m.blockLow[r] < m.blockHigh[r])
+        m.parts[r] = core.weigh(m.scores + r * kKeyBlock, m.blockLow[r], m.blockHigh[r], s.softcap,
+                                source.bias(r, first, m.blockLow[r], m.blockHigh[r], m.bias));
+    }
+    weighValues(first, from, to, rows);
+  }
+
+  void clearTotals(int64_t rows) {
+    std::fill_n(m.totals, rows, AttentionPart());
+    std::fill_n(m.total, rows * s.paddedWidth, 0.0f);
+  }
+  void merge(int64_t rows) { merge(m.parts, m.part, rows); }
+  void merge(const AttentionPart *parts, const float *values, int64_t rows) {
+    for (int64_t r = 0; r < rows; ++r)
+      core.merge(m.totals[r], m.total + r * s.paddedWidth, parts[r], values + r * s.paddedWidth,
+                 s.paddedWidth);
+  }
+
+private:
+  // Rows [begin, end) that see any of the block's keys [from, to).
+  struct Span {
+    int64_t begin, end;
+  };
+  Span seeing(int64_t from, int64_t to, int64_t rows) const {
+    int64_t begin = 0, end = rows;
+    while (begin < end && m.blockHigh[begin] <= from)
+      ++begin;
+    while (end > begin && m.blockLow[end - 1] >= to)
+      --end;
+    return {begin, end};
+  }
+
+  void score(int64_t first, int64_t from, int64_t to, int64_t rows) {
+    for (int64_t j = from / kKeyPanel * kKeyPanel; j < to; j += s.keysPerStep) {
+      int64_t end = std::min(j + s.keysPerStep, to);
+      Span see = seeing(j, end, rows);
+      for (int64_t k = j; k < end; k += kKeyPanel) {
+        int64_t count = std::min(kKeyPanel, end - k);
+        source.prefetchKeys(first + k, count);
+        source.keys(first + k, count, m.staged, m.pointers);
+        std::fill(m.pointers + count, m.pointers + kKeyPanel, m.pointers[count - 1]);
+        core.pack(m.pointers, s.size, m.panels + (k - j) * s.size);
+      }
+      core.scores(m.q + see.begin * s.size, see.end - see.begin, s.size, m.panels, padded(end - j),
+                  m.scores + see.begin * kKeyBlock + j);
+    }
+  }
+
+  void weighValues(int64_t first, int64_t from, int64_t to, int64_t rows) {
+    std::fill_n(m.part, rows * s.paddedWidth, 0.0f);
+    for (int64_t j = from; j < to; j += s.valuesPerStep) {
+      int64_t count = std::min(s.valuesPerStep, to - j);
+      Span see = seeing(j, j + count, rows);
+      source.prefetchValues(first + j, count);
+      source.values(first + j, count, rows, m.staged, m.pointers);
+      core.values(m.scores + see.begin * kKeyBlock, m.blockLow + see.begin, m.blockHigh + see.begin,
+                  see.end - see.begin, m.pointers, j, j + count, s.paddedWidth,
+                  m.part + see.begin * s.paddedWidth);
+    }
+  }
+
+  const AttendShape &s;
+  const AttentionCore &core;
+  const Source &source;
+  AttendScratch m;
+};
+
+} // namespace dspark

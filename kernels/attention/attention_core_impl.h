@@ -1,0 +1,293 @@
+// Included by attention_core*.cpp, each compiled for its ISA level; DSPARK_ATTENTION_CORE names the table.
+//
+// Register tiles are R rows x V vectors (of keys in scores, of a value row's columns in values): V loads and
+// R broadcasts for R V multiply-adds. 16 registers hold 6 x 2 sums, AVX-512's 32 hold 6 x 4. Fewer rows take
+// more vectors, so that independent chains cover the latency of the multiply-add.
+#include "kernels/attention/attention_core.h"
+#include "kernels/common/vector_math.h"
+
+namespace dspark {
+namespace {
+
+using namespace simd;
+
+constexpr float kInf = __builtin_inff();
+
+#if defined(__AVX512F__)
+constexpr int kAccumulators = 24;
+#else
+constexpr int kAccumulators = 12;
+#endif
+constexpr int kTileRows = 6;
+constexpr int vectorsPerTile(int rows) {
+  int vectors = kAccumulators / rows;
+  return vectors >= 8 ? 8 : vectors >= 4 ? 4 : 2;
+}
+
+typedef float v4 __attribute__((ext_vector_type(4)));
+typedef float v8 __attribute__((ext_vector_type(8)));
+typedef float v4Unaligned __attribute__((ext_vector_type(4), aligned(4)));
+typedef float v8Unaligned __attribute__((ext_vector_type(8), aligned(4)));
+
+DSPARK_SIMD v8 twoQuarters(const float *low, const float *high) {
+  return __builtin_shufflevector(v4(*reinterpret_cast<const v4Unaligned *>(low)),
+                                 v4(*reinterpret_cast<const v4Unaligned *>(high)), 0, 1, 2, 3, 4, 5, 6, 7);
+}
+// Columns d .. d+3 of eight rows: a 4x4 transpose in either half.
+DSPARK_SIMD void packFour(const float *const *rows, int64_t d, float *to) {
+  v8 v[4];
+  for (int i = 0; i < 4; ++i)
+    v[i] = twoQuarters(rows[i] + d, rows[i + 4] + d);
+  v8 lows01 = __builtin_shufflevector(v[0], v[1], 0, 8, 1, 9, 4, 12, 5, 13);
+  v8 highs01 = __builtin_shufflevector(v[0], v[1], 2, 10, 3, 11, 6, 14, 7, 15);
+  v8 lows23 = __builtin_shufflevector(v[2], v[3], 0, 8, 1, 9, 4, 12, 5, 13);
+  v8 highs23 = __builtin_shufflevector(v[2], v[3], 2, 10, 3, 11, 6, 14, 7, 15);
+  v8 columns[4] = {__builtin_shufflevector(lows01, lows23, 0, 1, 8, 9, 4, 5, 12, 13),
+                   __builtin_shufflevector(lows01, lows23, 2, 3, 10, 11, 6, 7, 14, 15),
+                   __builtin_shufflevector(highs01, highs23, 0, 1, 8, 9, 4, 5, 12, 13),
+                   __builtin_shufflevector(highs01, highs23, 2, 3, 10, 11, 6, 7, 14, 15)};
+  for (int i = 0; i < 4; ++i)
+    *reinterpret_cast<v8Unaligned *>(to + i * kKeyPanel) = columns[i];
+}
+
+void pack(const float *const *rows, int64_t size, float *panel) {
+  int64_t d = 0;
+  for (; d + 4 <= size; d += 4) {
+    packFour(rows, d, panel + d * kKeyPanel);
+    packFour(rows + 8, d, panel + d * kKeyPanel + 8);
+  }
+  for (; d < size; ++d)
+    for (int j = 0; j < kKeyPanel; ++j)
+      panel[d * kKeyPanel + j] = rows[j][d];
+}
+
+constexpr int kPanelVectors = int(kKeyPanel) / kLanes;
+
+/// R rows by P panels.
+template <int R, int P>
+DSPARK_SIMD void scoreTile(const float *q, int64_t size, const float *panels, float *scores) {
+  vf acc[R][P * kPanelVectors] = {};
+  for (int64_t d = 0; d < size; ++d) {
+    vf k[P * kPanelVectors];
+    for (int p = 0; p < P; ++p)
+      for (int v = 0; v < kPanelVectors; ++v)
+        k[p * kPanelVectors + v] = load(panels + (p * size + d) * kKeyPanel + v * kLanes);
+    for (int r = 0; r < R; ++r) {
+      vf x = splat(q[r * size + d]);
+      for (int v = 0; v < P * kPanelVectors; ++v)
+        acc[r][v] = fma(x, k[v], acc[r][v]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < P * kPanelVectors; ++v)
+      store(scores + r * kKeyBlock + v * kLanes, acc[r][v]);
+}
+
+/// As many panels at a time as fit the registers, then fewer.
+template <int R, int P>
+DSPARK_SIMD void scorePanels(const float *q, int64_t size, const float *panels, int64_t from, int64_t count,
+                             float *scores) {
+  for (; from + P <= count; from += P)
+    scoreTile<R, P>(q, size, panels + from * size * kKeyPanel, scores + from * kKeyPanel);
+  if constexpr (P > 1)
+    scorePanels<R, P / 2>(q, size, panels, from, count, scores);
+}
+template <int R>
+void scoreRows(const float *q, int64_t size, const float *panels, int64_t count, float *scores) {
+  constexpr int P = vectorsPerTile(R) / kPanelVectors;
+  scorePanels<R, (P > 0 ? P : 1)>(q, size, panels, 0, count, scores);
+}
+template <int R>
+void scoreRest(const float *q, int64_t rows, int64_t size, const float *panels, int64_t count,
+               float *scores) {
+  if constexpr (R > 0) {
+    if (rows != R)
+      return scoreRest<R - 1>(q, rows, size, panels, count, scores);
+    scoreRows<R>(q, size, panels, count, scores);
+  }
+}
+
+void scores(const float *q, int64_t rows, int64_t size, const float *panels, int64_t keys, float *scores) {
+  int64_t r = 0, count = keys / kKeyPanel;
+  for (; r + kTileRows <= rows; r += kTileRows)
+    scoreRows<kTileRows>(q + r * size, size, panels, count, scores + r * kKeyBlock);
+  scoreRest<kTileRows - 1>(q + r * size, rows - r, size, panels, count, scores + r * kKeyBlock);
+}
+
+template <typename Join> DSPARK_SIMD float across(vf v, Join join) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (int half = kLanes / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i)
+      lanes[i] = join(lanes[i], lanes[i + half]);
+  return lanes[0];
+}
+
+/// Softcap and bias; lanes outside [low, high) are touched too.
+void adjust(float *row, int64_t low, int64_t high, float softcap, const float *bias) {
+  float inverseCap = softcap > 0 ? 1 / softcap : 0;
+  for (int64_t j = low / kLanes * kLanes; j < high; j += kLanes) {
+    vf s = load(row + j);
+    if (softcap > 0)
+      s = tanh(s * inverseCap) * softcap;
+    if (bias) {
+      vf b = high - j < kLanes ? loadPart(bias + j, high - j) : load(bias + j);
+      s = select(b == -kInf, b, s + b);
+    }
+    store(row + j, s);
+  }
+}
+
+/// The largest of whole vectors; NaN is passed over.
+DSPARK_SIMD float largest(const float *row, int64_t from, int64_t to) {
+  vf top[4] = {splat(-kInf), splat(-kInf), splat(-kInf), splat(-kInf)};
+  int64_t j = from;
+  for (; j + 4 * kLanes <= to; j += 4 * kLanes)
+    for (int v = 0; v < 4; ++v) {
+      vf s = load(row + j + v * kLanes);
+      top[v] = select(s > top[v], s, top[v]);
+    }
+  for (; j < to; j += kLanes)
+    top[0] = select(load(row + j) > top[0], load(row + j), top[0]);
+  for (int v = 1; v < 4; ++v)
+    top[0] = select(top[v] > top[0], top[v], top[0]);
+  return across(top[0], [](float a, float b) { return a > b ? a : b; });
+}
+
+AttentionPart weigh(float *row, int64_t low, int64_t high, float softcap, const float *bias) {
+  if (softcap > 0 || bias)
+    adjust(row, low, high, softcap, bias);
+  // Whole vectors from here: what the row does not see is -inf and gets weight 0.
+  int64_t from = low / kLanes * kLanes, to = (high + kLanes - 1) / kLanes * kLanes;
+  for (int64_t j = from; j < low; ++j)
+    row[j] = -kInf;
+  for (int64_t j = high; j < to; ++j)
+    row[j] = -kInf;
+  AttentionPart part;
+  part.max = largest(row, from, to);
+  // NaN stays NaN below; where all is hidden, 0 keeps -inf - max at -inf.
+  float shift = part.max == -kInf ? 0.0f : part.max;
+  vf sum = splat(0);
+  for (int64_t j = from; j < to; j += kLanes) {
+    vf p = expNegative(load(row + j) - shift);
+    sum += p;
+    store(row + j, p);
+  }
+  part.sum = across(sum, [](float a, float b) { return a + b; });
+  return part;
+}
+
+template <int R, int V>
+DSPARK_SIMD void valueTile(const float *weights, const float *const *values, int64_t count, int64_t column,
+                           int64_t width, float *out) {
+  vf acc[R][V];
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < V; ++v)
+      acc[r][v] = load(out + r * width + column + v * kLanes);
+  for (int64_t j = 0; j < count; ++j) {
+    const float *value = values[j] + column;
+    vf x[V];
+    for (int v = 0; v < V; ++v)
+      x[v] = load(value + v * kLanes);
+    for (int r = 0; r < R; ++r) {
+      vf p = splat(weights[r * kKeyBlock + j]);
+      for (int v = 0; v < V; ++v)
+        acc[r][v] = fma(p, x[v], acc[r][v]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < V; ++v)
+      store(out + r * width + column + v * kLanes, acc[r][v]);
+}
+
+/// Columns from `column` in tiles of V vectors, then of fewer.
+template <int R, int V>
+DSPARK_SIMD void valueColumns(const float *weights, const float *const *values, int64_t count, int64_t column,
+                              int64_t width, float *out) {
+  for (; column + V * kLanes <= width; column += V * kLanes)
+    valueTile<R, V>(weights, values, count, column, width, out);
+  if constexpr (V > 1)
+    valueColumns<R, V / 2>(weights, values, count, column, width, out);
+}
+
+/// R rows that all see values [begin, end) of the block; `values` starts at value `first`.
+template <int R>
+void valueRows(const float *weights, const float *const *values, int64_t first, int64_t begin, int64_t end,
+               int64_t width, float *out) {
+  if (begin < end)
+    valueColumns<R, vectorsPerTile(R)>(weights + begin, values + (begin - first), end - begin, 0, width, out);
+}
+
+DSPARK_SIMD int64_t clampTo(int64_t v, int64_t low, int64_t high) {
+  return v < low ? low : v > high ? high : v;
+}
+
+/// The values that all R rows see together; those at the edges that only some see, row by row.
+template <int R>
+void valueGroup(const float *weights, const int32_t *low, const int32_t *high, const float *const *values,
+                int64_t begin, int64_t end, int64_t width, float *out) {
+  int64_t from = begin, to = end;
+  for (int r = 0; r < R; ++r) {
+    from = clampTo(low[r], from, end);
+    to = clampTo(high[r], begin, to);
+  }
+  to = to < from ? from : to;
+  for (int r = 0; r < R; ++r)
+    valueRows<1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], begin, from),
+                 clampTo(high[r], begin, from), width, out + r * width);
+  valueRows<R>(weights, values, begin, from, to, width, out);
+  for (int r = 0; r < R; ++r)
+    valueRows<1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], to, end), clampTo(high[r], to, end),
+                 width, out + r * width);
+}
+
+template <int R>
+void valueRest(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
+               const float *const *values, int64_t begin, int64_t end, int64_t width, float *out) {
+  if constexpr (R > 0) {
+    if (rows != R)
+      return valueRest<R - 1>(weights, low, high, rows, values, begin, end, width, out);
+    valueGroup<R>(weights, low, high, values, begin, end, width, out);
+  }
+}
+
+void values(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
+            const float *const *values, int64_t begin, int64_t end, int64_t width, float *out) {
+  int64_t r = 0;
+  for (; r + kTileRows <= rows; r += kTileRows)
+    valueGroup<kTileRows>(weights + r * kKeyBlock, low + r, high + r, values, begin, end, width,
+                          out + r * width);
+  valueRest<kTileRows - 1>(weights + r * kKeyBlock, low + r, high + r, rows - r, values, begin, end, width,
+                           out + r * width);
+}
+
+DSPARK_SIMD float expOf(float x) { return expNegative(splat(x))[0]; }
+
+void merge(AttentionPart &total, float *totalValues, const AttentionPart &part, const float *values,
+           int64_t width) {
+  if (part.sum == 0)
+    return;
+  float top = part.max > total.max ? part.max : total.max;
+  float shift = top == -kInf ? 0.0f : top;
+  float keep = expOf(total.max - shift), add = expOf(part.max - shift);
+  total.sum = total.sum * keep + part.sum * add;
+  total.max = top;
+  for (int64_t c = 0; c < width; c += kLanes)
+    store(totalValues + c, fma(load(totalValues + c), splat(keep), load(values + c) * add));
+}
+
+void finish(const AttentionPart &total, const float *values, float sink, int64_t width, float *y) {
+  float top = sink > total.max ? sink : total.max, shift = top == -kInf ? 0.0f : top;
+  float keep = expOf(total.max - shift),
+        sum = total.sum * keep + (sink == -kInf ? 0.0f : expOf(sink - shift));
+  float scale = sum == 0 ? 0.0f : keep / sum;
+  for (int64_t c = 0; c < width; c += kLanes)
+    store(y + c, load(values + c) * scale);
+}
+
+} // namespace
+
+extern const AttentionCore DSPARK_ATTENTION_CORE;
+constinit const AttentionCore DSPARK_ATTENTION_CORE = {pack, scores, weigh, values, merge, finish};
+
+} // namespace dspark
