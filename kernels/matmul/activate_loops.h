@@ -39,7 +39,8 @@ DSPARK_SIMD vf activated(const SumEpilogue &epilogue, vf v) {
   }
   return v;
 }
-__attribute__((noinline)) void activateBuffer(float *values, int count, const SumEpilogue &epilogue) {
+[[maybe_unused]] __attribute__((noinline)) void activateBuffer(float *values, int count,
+                                                               const SumEpilogue &epilogue) {
   for (int i = 0; i < count; i += kLanes)
     store(values + i, activated(epilogue, load(values + i)));
 }

@@ -1,12 +1,19 @@
 #include "kernels/common/families.h"
 #include "kernels/matmul/matmul_f32.h"
 #include "kernels/matmul/matmul_integer.h"
+#include "kernels/matmul/matmul_packed.h"
 #include "kernels/matmul/matmul_reference.h"
 
 namespace dspark {
 namespace {
 
 constexpr Kernel kRows[] = {
+    {"matmul", "matmul_packed_avx512", Isa::Avx512, acceptsMatmulPacked, prepareMatmulPacked,
+     runMatmulPacked<Isa::Avx512>},
+    {"matmul", "matmul_packed_avx2", Isa::Avx2, acceptsMatmulPacked, prepareMatmulPacked,
+     runMatmulPacked<Isa::Avx2>},
+    {"matmul", "matmul_packed", Isa::Baseline, acceptsMatmulPacked, prepareMatmulPacked,
+     runMatmulPacked<Isa::Baseline>},
     {"matmul", "matmul_f32_avx512", Isa::Avx512, acceptsMatmulF32, prepareMatmulF32,
      runMatmulF32<Isa::Avx512>},
     {"matmul", "matmul_f32_avx2", Isa::Avx2, acceptsMatmulF32, prepareMatmulF32, runMatmulF32<Isa::Avx2>},

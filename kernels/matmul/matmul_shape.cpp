@@ -3,6 +3,7 @@
 #include "kernels/common/infer.h"
 #include "kernels/matmul/einsum.h"
 #include "kernels/matmul/epilogue.h"
+#include "kernels/matmul/packed_format.h"
 
 namespace dspark {
 namespace {
@@ -85,6 +86,20 @@ bool checkBiasAndResidual(InferContext &ctx, size_t first, TensorInfo &result, D
   return checkResidual(ctx, first + 1, result);
 }
 
+// B is packed in few bits (packed_format.h): one matrix, which the kernels read as a whole.
+bool checkInBits(InferContext &ctx) {
+  DType type = ctx.in[0].type;
+  if (type != DType::F32 && type != DType::F16 && type != DType::BF16)
+    ctx.error = "packed " + std::string(ctx.attrs.s("packed", "")) + ": expected f32, f16 or bf16, found " +
+                ctx.in[0].str();
+  else if (ctx.in[1].hasRank && ctx.in[1].rank() != 2)
+    ctx.error = "packed " + std::string(ctx.attrs.s("packed", "")) + ": expected weights of rank 2, found " +
+                ctx.in[1].str();
+  else if (ctx.attrs.i("trans_a", 0) != 0)
+    ctx.error = "packed " + std::string(ctx.attrs.s("packed", "")) + ": rows cannot be transposed";
+  return ctx.error.empty();
+}
+
 InferStatus inferMatmul(InferContext &ctx) {
   if (!checkCounts(ctx, 2, 4, 1, 1) || !checkEpilogue(ctx))
     return InferStatus::Error;
@@ -93,13 +108,22 @@ InferStatus inferMatmul(InferContext &ctx) {
   if (!isMatmulType(result.type) || ctx.in[1].type != result.type)
     return ctx.fail("expected two operands of one float or integer type, found " + ctx.in[0].str() + " and " +
                     ctx.in[1].str());
-  if (!checkPacked(ctx, {"", "panel16"}))
+  bool isInBits = PackedFormat::named(ctx.attrs.s("packed", "")).has_value();
+  if (isInBits ? !checkInBits(ctx) : !checkPacked(ctx, {"", "panel16"}))
     return InferStatus::Error;
   Dim columns;
-  bool fits = productDims(ctx, 0, 1, ctx.attrs.i("trans_a", 0) != 0, ctx.attrs.i("trans_b", 0) != 0, result,
-                          columns) &&
-              checkBiasAndResidual(ctx, 2, result, columns);
-  return fits ? InferStatus::Ok : InferStatus::Error;
+  if (!productDims(ctx, 0, 1, ctx.attrs.i("trans_a", 0) != 0, ctx.attrs.i("trans_b", 0) != 0, result,
+                   columns))
+    return InferStatus::Error;
+  if (ctx.attrs.i("gated", 0) != 0) {
+    if (!isInBits || ctx.has(2) || ctx.has(3) || (columns.isConst() && columns.value() % 2 != 0))
+      return ctx.fail("gated: expected packed weights of few bits with an even number of columns, no bias "
+                      "and no residual");
+    if (result.hasRank)
+      result.dims.back() = floorDiv(columns, Dim(2));
+    return InferStatus::Ok;
+  }
+  return checkBiasAndResidual(ctx, 2, result, columns) ? InferStatus::Ok : InferStatus::Error;
 }
 
 // Operand i is a scalar, one number, or one per `length`: a scale or a zero point.

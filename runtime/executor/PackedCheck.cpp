@@ -1,5 +1,6 @@
 #include "runtime/executor/PackedCheck.h"
 #include "runtime/executor/Contents.h"
+#include "runtime/format/PackedBits.h"
 #include "runtime/format/PackedLayout.h"
 
 namespace dspark {
@@ -31,6 +32,14 @@ StatusOr<uint64_t> expectedBytes(const StepInfo &step, std::string_view layout, 
   for (size_t i = 0; i + 2 < rank; ++i)
     weight.batch *= dims[i];
   weight.elementBytes = elementBytes;
+  if (std::optional<PackedFormat> format = PackedFormat::named(layout)) {
+    std::optional<int64_t> bytes = rank != 2                  ? std::nullopt
+                                   : attrs.i("gated", 0) != 0 ? gatedBytes(*format, weight.k, weight.n)
+                                                              : format->bytes(weight.k, weight.n);
+    if (!bytes)
+      return invalidArgument("packed layout " + std::string(layout) + " does not fit " + info.str());
+    return uint64_t(*bytes);
+  }
   return packedBytes(layout, weight);
 }
 

@@ -122,6 +122,8 @@ Status Checker::checkConstant(const fb::Value &value, const std::string &what) c
                        std::to_string(elementBytes));
   uint64_t bytes = uint64_t(dtypeBytes(DType(value.dtype()), elements));
   bool packed = !viewOf(value.layout()).empty();
+  if (packed) // dims are those of the weight, whose elements may take as little as two bits
+    bytes = uint64_t(elements) / 4;
   if (packed ? blob->length() < bytes : blob->length() != bytes)
     return corruptFile(what + " has " + std::to_string(blob->length()) + " bytes, expected " +
                        std::to_string(bytes) + (packed ? " or more" : ""));

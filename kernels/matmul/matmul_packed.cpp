@@ -1,0 +1,197 @@
+// matmul with packed weights. Phase 0 quantises (or widens) the rows of A into shared scratch, phase 1
+// multiplies; with f32 rows and f32 arithmetic there is only the product.
+#include "kernels/matmul/matmul_packed.h"
+#include "kernels/common/element.h"
+#include "kernels/matmul/matmul_plan.h"
+#include "kernels/matmul/packed.h"
+#include <algorithm>
+
+namespace dspark {
+namespace {
+
+struct State {
+  PackedFormat format;
+  Epilogue epilogue;
+  bool isInt8, isGated, isWidened; // isWidened: A and the result are f16 or bf16
+  int64_t m, k, n;                 // n: columns of the result
+  int64_t steps, panelBytes;
+  int64_t scalesAt, sumsAt; // bytes into shared scratch
+  int64_t resultAt; // floats into a thread's scratch, when widened: [rows][16] columns, bias, residual
+  uint32_t rowTiles, columnTiles;
+  bool hasRows; // phase 0 exists
+};
+static_assert(sizeof(State) <= 512);
+
+int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+int64_t panelsOf(int64_t n) { return (n + kPackedColumns - 1) / kPackedColumns; }
+
+// Slabs of panels: enough for many threads, but none below 64 KiB of weights, where a hand-over would show.
+void cut(State &state, KernelWork &work) {
+  int64_t rowTiles = std::max<int64_t>((state.m + kPackedRows - 1) / kPackedRows, 1);
+  int64_t panels = std::max<int64_t>(panelsOf(state.n), 1), bytes = panels * state.panelBytes;
+  state.rowTiles = uint32_t(std::min<int64_t>(rowTiles, UINT32_MAX / 64));
+  state.columnTiles = uint32_t(std::clamp<int64_t>(bytes >> 16, 1, std::min<int64_t>(panels, 32)));
+  work.tiles[state.hasRows ? 1 : 0] = state.rowTiles * state.columnTiles;
+}
+
+struct Share {
+  int64_t begin, count;
+};
+Share share(int64_t total, uint32_t part, uint32_t parts) {
+  int64_t begin = total * part / parts;
+  return {begin, total * (part + 1) / parts - begin};
+}
+
+// Elements [at, at + n) of a tensor of f32, f16 or bf16 as f32.
+void widen(const TensorView &t, int64_t at, int64_t n, float *out) {
+  dispatchFloat(t.type, [&]<typename T>() {
+    const T *from = t.as<T>() + at;
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = float(from[i]);
+  });
+}
+
+QuantizedRows rowsAt(const State &state, std::byte *shared, int64_t row) {
+  return {reinterpret_cast<int8_t *>(shared) + row * state.steps * kStepTerms,
+          reinterpret_cast<float *>(shared + state.scalesAt) + row * state.steps,
+          reinterpret_cast<float *>(shared + state.sumsAt) + row * state.steps * 2, state.steps};
+}
+
+void prepareRows(const KernelCall &call, const State &state, const PackedOps &ops, const KernelPart &part,
+                 uint32_t tiles) {
+  for (uint32_t tile = part.begin; tile < part.end; ++tile) {
+    Share rows = share(state.m, tile, tiles);
+    for (int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+      float *wide = reinterpret_cast<float *>(state.isInt8 ? part.scratch : part.shared);
+      if (!state.isInt8)
+        wide += row * state.k;
+      if (state.isWidened)
+        widen(call.in[0], row * state.k, state.k, wide);
+      if (state.isInt8)
+        ops.quantize(state.isWidened ? wide : past(call.in[0].as<float>(), row * state.k), state.k,
+                     state.format, rowsAt(state, part.shared, row));
+    }
+  }
+}
+
+// A panel of a result that is not f32: bias and residual are widened, sums rounded once.
+void narrowPanel(const KernelCall &call, const State &state, const PackedOps &ops, PackedTile tile,
+                 int64_t row, int64_t column, float *scratch) {
+  float *result = scratch, *bias = result + kPackedRows * kPackedColumns, *residual = bias + kPackedColumns;
+  const TensorView &y = call.out[0];
+  if (call.has(2)) {
+    widen(call.in[2], column, tile.columns, bias);
+    tile.bias = bias;
+  }
+  if (call.has(3)) {
+    for (int64_t r = 0; r < tile.rows; ++r)
+      widen(call.in[3], (row + r) * state.n + column, tile.columns, residual + r * kPackedColumns);
+    tile.residual = residual;
+    tile.residualRow = kPackedColumns;
+  }
+  tile.c = result;
+  tile.cRow = kPackedColumns;
+  ops.tile(tile);
+  dispatchFloat(y.type, [&]<typename T>() {
+    for (int64_t r = 0; r < tile.rows; ++r)
+      for (int64_t i = 0; i < tile.columns; ++i)
+        y.as<T>()[(row + r) * state.n + column + i] = T(result[r * kPackedColumns + i]);
+  });
+}
+
+void product(const KernelCall &call, const State &state, const PackedOps &ops, const KernelPart &part,
+             uint32_t index) {
+  // Neighbouring tiles share rows, so that a thread's slab of weights is one stream.
+  Share rows = share(state.m, index / state.columnTiles, state.rowTiles);
+  Share panels = share(panelsOf(state.n), index % state.columnTiles, state.columnTiles);
+  if (rows.count <= 0 || panels.count <= 0)
+    return;
+  int64_t column = panels.begin * kPackedColumns, perPanel = state.isGated ? 2 : 1;
+  int64_t first = rows.begin * state.n + column;
+  PackedTile tile = {};
+  tile.format = state.format;
+  tile.panelBytes = state.panelBytes;
+  tile.panels = call.in[1].as<uint8_t>() + panels.begin * perPanel * state.panelBytes;
+  tile.k = state.k;
+  tile.rows = rows.count;
+  tile.columns = std::min(panels.count * kPackedColumns, state.n - column);
+  tile.isInt8 = state.isInt8;
+  tile.isGated = state.isGated;
+  tile.quantized = rowsAt(state, part.shared, rows.begin);
+  tile.a = state.isWidened ? reinterpret_cast<const float *>(part.shared) : call.in[0].as<float>();
+  tile.a = past(tile.a, rows.begin * state.k);
+  tile.aRow = state.k;
+  tile.epilogue = state.epilogue;
+  tile.scratch = reinterpret_cast<float *>(part.scratch);
+  if (!state.isWidened) {
+    tile.c = call.out[0].as<float>() + first;
+    tile.cRow = tile.residualRow = state.n;
+    tile.bias = call.has(2) ? call.in[2].as<float>() + column : nullptr;
+    tile.residual = call.has(3) ? call.in[3].as<float>() + first : nullptr;
+    return ops.tile(tile);
+  }
+  for (int64_t p = 0, columns = tile.columns; p < panels.count; ++p) {
+    tile.columns = std::min(kPackedColumns, columns - p * kPackedColumns);
+    narrowPanel(call, state, ops, tile, rows.begin, column + p * kPackedColumns,
+                tile.scratch + state.resultAt);
+    tile.panels += perPanel * state.panelBytes;
+  }
+}
+
+} // namespace
+
+bool acceptsMatmulPacked(const KernelCall &call) {
+  return PackedFormat::named(call.attrs.s("packed", "")).has_value();
+}
+
+void prepareMatmulPacked(const KernelCall &call, KernelWork &work) {
+  State &state = work.make<State>();
+  state.format = *PackedFormat::named(call.attrs.s("packed", ""));
+  state.epilogue.read(call.attrs);
+  state.isGated = call.attrs.i("gated", 0) != 0;
+  state.isInt8 = call.attrs.s("arithmetic", "") == "int8" && !state.format.isFloat();
+  state.isWidened = call.in[0].type != DType::F32;
+  const TensorView &a = call.in[0];
+  state.k = a.dim(a.rank - 1);
+  state.m = a.elements(0, a.rank - 1);
+  state.n = call.out[0].dim(call.out[0].rank - 1);
+  state.steps = (state.k + kStepTerms - 1) / kStepTerms;
+  state.panelBytes = state.format.panelBytes(state.k);
+  state.hasRows = state.isInt8 || state.isWidened;
+  if (state.hasRows) {
+    work.phases = 2;
+    work.tiles[0] =
+        uint32_t(std::clamp<int64_t>(state.m * state.k >> 14, 1, std::clamp<int64_t>(state.m, 1, 64)));
+  }
+  cut(state, work);
+  state.scalesAt = aligned(state.m * state.steps * kStepTerms);
+  state.sumsAt = aligned(state.scalesAt + state.m * state.steps * 4);
+  if (state.isInt8)
+    work.scratchShared = size_t(state.sumsAt + state.m * state.steps * 8);
+  else if (state.isWidened)
+    work.scratchShared = size_t(state.m * state.k * 4);
+  state.resultAt = kPackedScratchFloats;
+  int64_t floats = kPackedScratchFloats;
+  if (state.isWidened)
+    floats = std::max(floats + (2 * kPackedRows + 1) * kPackedColumns, state.k);
+  work.scratchPerThread = size_t(floats) * sizeof(float);
+  double panels = double(panelsOf(state.n)) * (state.isGated ? 2 : 1);
+  work.flops = 2.0 * double(state.m) * double(state.k) * double(state.n) * (state.isGated ? 2 : 1);
+  work.bytes =
+      panels * double(state.panelBytes) + double(state.m) * double(state.k + state.n) * dtypeBits(a.type) / 8;
+}
+
+template <Isa isa>
+void runMatmulPacked(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+  const State &state = work.get<State>();
+  if (state.hasRows && part.phase == 0)
+    return prepareRows(call, state, packedOps(isa), part, work.tiles[0]);
+  for (uint32_t tile = part.begin; tile < part.end; ++tile)
+    product(call, state, packedOps(isa), part, tile);
+}
+
+template void runMatmulPacked<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runMatmulPacked<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runMatmulPacked<Isa::Avx512>(const KernelCall &, const KernelWork &, const KernelPart &);
+
+} // namespace dspark

@@ -1,0 +1,76 @@
+// The product of rows with packed weights (packed_format.h), one panel of 16 columns at a time.
+//
+//   for each chunk of a panel (8 steps, 256 terms)
+//     decode its scales; for many rows also unpack its codes
+//     for each group of R rows: integer products of every step, scaled and added to sums [rows][16]
+//
+// Two arithmetics. *int8*: rows are quantised to 8 bits per 32 terms; products of codes are exact integers,
+// and per step and group
+//
+//   sum = fma(float(integer sum - zero * sum of the row's codes), scale * row scale, sum)
+//
+// (for ZeroKind::Offset: the integer sum alone, then sum = fma(offset, row scale * sum of codes, sum)).
+// *f32*: weights become f32 exactly as their format defines them, and four chains of multiply-adds per chunk
+// (terms 0, 4, 8 ..., 1, 5, 9 ... and so on) are added up in that order. Both orders depend on nothing but K,
+// so a row's result is the same whatever rows are computed beside it and however the work is cut (per ISA
+// level).
+//
+// Plain data only: the files compiled for higher ISA levels include nothing else.
+#pragma once
+#include "kernels/common/isa.h"
+#include "kernels/matmul/activation.h"
+#include "kernels/matmul/packed_format.h"
+
+namespace dspark {
+
+inline constexpr int64_t kChunkSteps = 8, kChunkTerms = kChunkSteps * kStepTerms;
+inline constexpr int64_t kPackedRows = 128; // rows of one tile
+
+/// Rows of A quantised to 8 bits.
+struct QuantizedRows {
+  int8_t *codes; // [rows][steps * 32]
+  float *scales; // [rows][steps], at least amax / 127
+  /// [rows][steps][2]: of each half step (formats with two scales a step) or of the whole one (first entry):
+  /// the sum of the codes, negated for zero points, times the scale for ZeroKind::Offset and Value.
+  float *sums;
+  int64_t steps;
+};
+
+struct PackedTile {
+  PackedFormat format;
+  const uint8_t *panels; // the first panel
+  int64_t panelBytes, k, rows, columns;
+  bool isInt8;
+  QuantizedRows quantized; // from this tile's first row on; with isInt8
+  const float *a;          // otherwise, row-major
+  int64_t aRow;
+
+  float *c; // [rows][columns], rows cRow apart
+  int64_t cRow;
+  const float *bias;     // [columns], or null
+  const float *residual; // rows residualRow apart, or null
+  int64_t residualRow;
+  SumEpilogue epilogue;
+  /// Panels come in pairs (gate, up): the result is act(gate) * up, of half as many columns. `columns`, bias
+  /// and residual count those of the result.
+  bool isGated;
+  float *scratch; // kPackedScratchFloats
+};
+
+/// Sums of two panels, one chunk of codes as f32, and its scales.
+inline constexpr int64_t kPackedScratchFloats =
+    2 * kPackedRows * kPackedColumns + kChunkTerms * kPackedColumns + 8 * kChunkSteps * kPackedColumns;
+
+struct PackedOps {
+  void (*tile)(const PackedTile &);
+  /// Quantises one row of k terms; terms up to the end of the last step become 0.
+  void (*quantize)(const float *row, int64_t k, const PackedFormat &format, const QuantizedRows &out);
+};
+
+extern const PackedOps packedOpsBaseline, packedOpsAvx2, packedOpsAvx512;
+
+inline const PackedOps &packedOps(Isa isa) {
+  return isa == Isa::Avx512 ? packedOpsAvx512 : isa == Isa::Avx2 ? packedOpsAvx2 : packedOpsBaseline;
+}
+
+} // namespace dspark

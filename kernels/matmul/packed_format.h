@@ -1,0 +1,99 @@
+// Weights in few bits: how one packed matrix is laid out. The same bytes serve one row, few rows and many,
+// at every ISA level (docs/packed-weights.md has the pictures).
+//
+// A panel is 16 columns of B (16 output features), its terms (K) in blocks. A block is a header, which holds
+// the scales of 16 columns, followed by steps of 32 terms. Inside a step, 4 consecutive terms of the 16
+// columns make one 64-byte vector [16][4], a *quad*; a step has 8 quads, stored as bit planes:
+//
+//   4 bits   line i (64 bytes) holds quad 2i in the low and quad 2i+1 in the high nibbles
+//   2 bits   line i holds quads 4i .. 4i+3, two bits each, the first lowest
+//   1 bit    one line, bit q of each byte belongs to quad q
+//   8 bits   one line per quad
+//
+// Codes of 3, 5 and 6 bits are a 2-, 4- and 4-bit plane followed by a plane of 1, 1 and 2 more bits. Weights
+// of 16 bits have no header: f16 as [32][16], bf16 as [16][16][2].
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace dspark {
+
+inline constexpr int64_t kPackedColumns = 16, kStepTerms = 32, kQuads = 8, kSuperTerms = 256;
+
+enum class CodeKind : uint8_t {
+  U2,
+  U3,
+  U4,
+  U5,
+  U6,
+  U8,
+  Nl4, // 4 bits that name one of 16 levels, kNl4Levels
+  Fp4, // 4-bit floats e2m1, doubled so that they are integers
+  F16,
+  BF16,
+};
+
+/// Levels of Nl4 (ggml's IQ4) and Fp4 codes.
+inline constexpr int8_t kNl4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                          1,    13,   25,  38,  53,  69,  89,  113};
+inline constexpr int8_t kFp4Levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+/// Added to a level to make it an unsigned code; the format's zeroPoint takes it off again.
+inline constexpr int kNl4Zero = 128, kFp4Zero = 12;
+
+/// How a group's scale is stored. The Super kinds have blocks of 256 terms with one f16 factor, times one
+/// byte per group.
+enum class ScaleKind : uint8_t {
+  None, // weights of 16 bits
+  F32,
+  F16,
+  BF16,
+  E8M0,         // 2^(e-128); for doubled Fp4 codes
+  Ue4m3,        // an unsigned f8, halved
+  SuperI8,      // signed bytes
+  SuperU8,      // bytes, then as many bytes of minima, to be multiplied by a second f16 factor
+  SuperNibbles, // the same in one byte: the scale low, the minimum high
+};
+
+/// What a group's second number means; w is the weight, s the scale, q the code.
+enum class ZeroKind : uint8_t {
+  Constant, // none is stored: w = s (q - zeroPoint)
+  Byte,     // w = s (q - z), z a byte
+  Value,    // the same, z of the scale's type
+  Offset,   // w = s q + o, o of the scale's type; for the Super kinds o = -(factor * minimum)
+};
+
+struct PackedFormat {
+  CodeKind code = CodeKind::U4;
+  ScaleKind scale = ScaleKind::F16;
+  ZeroKind zero = ZeroKind::Constant;
+  int zeroPoint = 0;  // of ZeroKind::Constant
+  int64_t group = 32; // terms that share a scale: 16 or a multiple of 32; 0: all terms of a column
+
+  /// The format that the `packed` attribute names: a block type of GGUF ("q4_0", "q6_k", "mxfp4" ...), "f16",
+  /// "bf16", or int<bits>_g<group or "row">_<scale type>[_zp|_zv|_zo]: codes of 2, 3, 4, 5, 6 or 8 bits with
+  /// zero points 2^(bits-1), or stored ones as bytes (_zp), as values (_zv) or as offsets (_zo).
+  static std::optional<PackedFormat> named(std::string_view name);
+
+  bool isFloat() const { return scale == ScaleKind::None; }
+  bool isSuper() const { return scale >= ScaleKind::SuperI8; }
+  /// Scales per step.
+  int scalesPerStep() const { return group == 16 ? 2 : 1; }
+  /// Terms of one block.
+  int64_t blockTerms(int64_t k) const;
+  /// Scales of one column in a block's header.
+  int64_t groupsPerBlock(int64_t k) const;
+  int64_t headerBytes(int64_t k) const;
+  int64_t stepBytes() const;
+  int64_t blockBytes(int64_t k) const { return headerBytes(k) + blockTerms(k) / kStepTerms * stepBytes(); }
+  int64_t blocks(int64_t k) const;
+  /// One panel of a matrix with k terms, 0 < k < 2^40.
+  int64_t panelBytes(int64_t k) const { return blocks(k) * blockBytes(k); }
+  /// The whole matrix; nullopt if a size is negative or the product exceeds 2^62.
+  std::optional<int64_t> bytes(int64_t k, int64_t n) const;
+};
+
+/// Bytes per stored scale or value of that kind; 0 for None and the Super kinds.
+int scaleBytes(ScaleKind kind);
+
+} // namespace dspark
