@@ -39,7 +39,7 @@ ThreadPool::ThreadPool(int threads) : count(std::max(1, threads)), slabs(new Sla
   std::vector<int> cpus = allowedCpus();
   for (int i = 1; i < count; ++i) {
     workers.emplace_back([this, i] { work(i); });
-    if (int(cpus.size()) >= count)
+    if (int(cpus.size()) == count)
       pin(workers.back(), cpus[size_t(i)]);
   }
 }

@@ -15,7 +15,8 @@ namespace dspark {
 
 class ThreadPool {
 public:
-  /// Starts threads - 1 threads, pinned to a CPU each if the affinity mask has at least `threads` of them.
+  /// Starts threads - 1 threads. Where the pool is as large as the affinity mask each is pinned to a CPU; a
+  /// smaller pool is not, as it would share those CPUs with every other small pool and leave the rest idle.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   int threads() const { return count; }

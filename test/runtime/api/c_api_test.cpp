@@ -1,6 +1,8 @@
 #include "dspark/dspark.h"
 #include "test/runtime/PlanBuilder.h"
+#include <atomic>
 #include <gmock/gmock.h>
+#include <thread>
 
 namespace dspark {
 namespace {
@@ -82,6 +84,39 @@ TEST_F(CApi, RunWithSessionAndCallerOutputs) {
   EXPECT_THAT(line.node, HasSubstr("unary_"));
   EXPECT_EQ(line.calls, 3u);
   EXPECT_GT(line.bytes, 0);
+}
+
+// A plan is shared, a session is a thread's own: sessions are made, run on changing shapes, fail and are
+// given back on several threads at once. ThreadSanitizer checks what this cannot see.
+TEST_F(CApi, SessionsOfOnePlanOnSeveralThreads) {
+  std::atomic<int> wrong{0};
+  auto use = [&](int seed) {
+    dspark_session_options options;
+    dspark_session_options_init(&options);
+    options.threads = 1 + seed % 3;
+    dspark_session *mine = nullptr;
+    wrong += dspark_session_create(plan, &options, &mine) != DSPARK_OK;
+    for (int round = 0; round < 30; ++round) {
+      int64_t rows = 1 + (seed + round) % 5 * 5000, shape[2] = {rows, 2};
+      std::vector<float> values(size_t(rows) * 2, float(seed));
+      dspark_tensor lent{values.data(), DSPARK_F32, 2, shape, nullptr}, result{};
+      wrong += dspark_session_run(mine, &lent, 1, &result, 1) != DSPARK_OK;
+      for (size_t i = 0; i < values.size(); ++i)
+        wrong += static_cast<const float *>(result.data)[i] != -float(seed);
+      lent.rank = 1;
+      wrong += dspark_session_run(mine, &lent, 1, nullptr, 0) != DSPARK_INVALID_ARGUMENT;
+      wrong += std::string(dspark_last_error()).find("rank 1") == std::string::npos;
+      dspark_tensor_info info;
+      wrong += dspark_plan_input(plan, 0, &info) != DSPARK_OK;
+    }
+    dspark_session_destroy(mine);
+  };
+  std::vector<std::thread> threads;
+  for (int seed = 1; seed <= 4; ++seed)
+    threads.emplace_back(use, seed);
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(CApi, Errors) {

@@ -1,9 +1,16 @@
 #include "runtime/executor/CpuLimits.h"
 #include "runtime/executor/ThreadPool.h"
 #include "test/runtime/TemporaryFolder.h"
+#include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
+#include <mutex>
+#include <sched.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace dspark {
 namespace {
@@ -71,6 +78,85 @@ TEST(ThreadPool, JobsSeeWhatEarlierJobsWrote) {
     EXPECT_EQ(value, 200);
 }
 
+// One tile sleeps. The slabs are cut in chunks of an eighth, and whoever is done takes chunks from the
+// others' slabs, so that while it sleeps all tiles but those of its own chunk get done.
+TEST(ThreadPool, StalledThreadHoldsNoMoreThanItsChunk) {
+  constexpr uint32_t kTiles = 256;
+  constexpr int kThreads = 4;
+  struct Job {
+    std::atomic<uint32_t> done{0}, doneMeanwhile{0}, left{0};
+    uint32_t stalled;
+  };
+  ThreadPool pool(kThreads);
+  for (uint32_t stalled : {0u, 63u, 64u, 255u}) {
+    Job job;
+    job.stalled = stalled;
+    pool.beginRun();
+    pool.run(
+        kTiles,
+        [](void *context, uint32_t begin, uint32_t end, int) {
+          auto &job = *static_cast<Job *>(context);
+          for (uint32_t tile = begin; tile < end; ++tile) {
+            if (tile == job.stalled) {
+              // Until the rest is done, or for so long that the rest must be waiting.
+              for (int i = 0; i < 2000 && job.done < kTiles - kTiles / kThreads / 8; ++i)
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+              job.doneMeanwhile = job.done.load();
+              job.left = end - tile;
+            }
+            ++job.done;
+          }
+        },
+        &job);
+    pool.endRun();
+    EXPECT_EQ(job.done, kTiles);
+    EXPECT_LE(job.left, kTiles / kThreads / 8);
+    EXPECT_GE(job.doneMeanwhile, kTiles - kTiles / kThreads / 8) << "tile " << stalled << " stalled";
+  }
+}
+
+// Workers that the system does not let run when a job comes must not be waited for.
+TEST(ThreadPool, JobsEndWithoutTheWorkers) {
+  static std::atomic<bool> isHeld;
+  static std::atomic<int> held;
+  isHeld = true;
+  held = 0;
+  struct sigaction action = {}, before;
+  action.sa_handler = [](int) {
+    ++held;
+    while (isHeld)
+      usleep(1000);
+  };
+  sigaction(SIGUSR2, &action, &before);
+  struct Threads {
+    std::mutex mutex;
+    std::map<int, pthread_t> handles;
+  } threads;
+  ThreadPool pool(3);
+  auto meet = [](void *context, uint32_t begin, uint32_t end, int thread) {
+    auto &threads = *static_cast<Threads *>(context);
+    std::lock_guard lock(threads.mutex);
+    threads.handles[thread] = pthread_self();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  for (int i = 0; i < 1000 && threads.handles.size() < 3; ++i)
+    pool.run(300, meet, &threads);
+  ASSERT_EQ(threads.handles.size(), 3u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20)); // both have gone to sleep
+  for (int i : {1, 2})
+    pthread_kill(threads.handles[i], SIGUSR2);
+  for (int i = 0; i < 1000 && held < 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_EQ(held, 2);
+  Marks marks(100, 3);
+  pool.run(100, Marks::mark, &marks); // would not return
+  for (const std::atomic<int> &tile : marks.seen)
+    EXPECT_EQ(tile, 1);
+  isHeld = false;
+  pool.run(100, Marks::mark, &marks);
+  sigaction(SIGUSR2, &before, nullptr);
+}
+
 double cpuSeconds() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -124,6 +210,64 @@ TEST(CpuLimits, ThisProcess) {
   EXPECT_FALSE(allowedCpus().empty());
   EXPECT_GE(defaultThreads(), 1);
   EXPECT_LE(defaultThreads(), int(allowedCpus().size()));
+}
+
+// What a child process finds that may use one CPU only, or with a mask of all but one.
+struct Affinity {
+  int allowed = 0, threads = 0;
+  bool workersStayInside = true;
+};
+Affinity inChild(const std::vector<int> &cpus) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int cpu : cpus)
+      CPU_SET(size_t(cpu), &set);
+    Affinity found;
+    if (sched_setaffinity(0, sizeof set, &set) == 0) {
+      found.allowed = int(allowedCpus().size());
+      found.threads = defaultThreads();
+      ThreadPool pool(found.allowed + 1);
+      struct Job {
+        const std::vector<int> &cpus;
+        std::atomic<bool> isInside{true};
+      } job{cpus};
+      pool.run(
+          1000,
+          [](void *context, uint32_t, uint32_t, int) {
+            auto &job = *static_cast<Job *>(context);
+            if (std::find(job.cpus.begin(), job.cpus.end(), sched_getcpu()) == job.cpus.end())
+              job.isInside = false;
+          },
+          &job);
+      found.workersStayInside = job.isInside;
+    }
+    _exit(write(ends[1], &found, sizeof found) == sizeof found ? 0 : 1);
+  }
+  Affinity found;
+  EXPECT_EQ(read(ends[0], &found, sizeof found), ssize_t(sizeof found));
+  waitpid(child, nullptr, 0);
+  close(ends[0]);
+  close(ends[1]);
+  return found;
+}
+
+TEST(CpuLimits, AffinityIsHonoured) {
+  std::vector<int> cpus = allowedCpus();
+  Affinity one = inChild({cpus.back()});
+  EXPECT_EQ(one.allowed, 1);
+  EXPECT_EQ(one.threads, 1);
+  EXPECT_TRUE(one.workersStayInside);
+  if (cpus.size() < 2)
+    return;
+  std::vector<int> most(cpus.begin() + 1, cpus.end());
+  Affinity rest = inChild(most);
+  EXPECT_EQ(rest.allowed, int(most.size()));
+  EXPECT_LE(rest.threads, int(most.size()));
+  EXPECT_TRUE(rest.workersStayInside);
 }
 
 } // namespace
