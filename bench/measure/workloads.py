@@ -2,8 +2,9 @@
 know their model file, their input for a batch size, and how to judge an answer."""
 
 import dataclasses
+import pathlib
 
-from devkit import compare, models, zoo
+from devkit import compare, models, venv, zoo
 
 
 @dataclasses.dataclass
@@ -11,17 +12,16 @@ class ZooWorkload:
     architecture: zoo.Architecture
     style: str
     graph: zoo.Graph | None = None
-    model: object = None
+    model: pathlib.Path | None = None
 
     @property
     def name(self):
         return self.architecture.name
 
-    def write(self, folder):
+    def prepare(self):
+        """The model file; written once per version of the zoo."""
         self.graph = self.architecture.graph("full", self.style)
-        self.model = folder / f"{self.name}.onnx"
-        self.model.write_bytes(self.graph.model().SerializeToString())
-        self.graph.forgetWeights()
+        self.model = self.architecture.file("full", self.style, venv.CACHE / "zoo")
         return self.model
 
     def feeds(self, batch):
@@ -44,7 +44,7 @@ class RealWorkload:
     def name(self):
         return self.model.name
 
-    def write(self, folder):
+    def prepare(self):
         self.reference = compare.Reference(self.model, first=True)
         return self.model.path
 

@@ -5,6 +5,9 @@ are scaled so that activations neither vanish nor grow, as in a trained model.
 """
 
 import dataclasses
+import functools
+import hashlib
+import pathlib
 import types
 
 import numpy as np
@@ -29,6 +32,16 @@ class Architecture:
         self.family.build(graph, getattr(self, size))
         return graph
 
+    def file(self, size, style, folder):
+        """The model in `folder`, written there unless this version of it is."""
+        path = folder / f"{self.name}-{size}-{style}-{version()}.onnx"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(".part")
+            part.write_bytes(self.graph(size, style).model().SerializeToString())
+            part.rename(path)
+        return path
+
     def feeds(self, graph, size="full", batch=1, seed=0):
         """Arrays for the graph's inputs: normal numbers, integers below each input's limit, masks with a padded end."""
         random, dims = np.random.default_rng(seed), {"batch": batch, **self.dims.get(size, {})}
@@ -43,6 +56,13 @@ class Architecture:
             else:
                 result[value.name] = random.standard_normal(shape, np.float32)
         return result
+
+
+@functools.cache
+def version():
+    """Changes with the sources of the models."""
+    sources = sorted(pathlib.Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:10]
 
 
 TOKENS = {"full": {"tokens": 128}, "small": {"tokens": 11}}

@@ -16,7 +16,8 @@ class Graph:
     def __init__(self, name, style="modern", seed=0):
         self.name, self.style, self.opset = name, style, STYLES[style]
         self.random = np.random.default_rng(seed)
-        self.nodes, self.weights, self.inputs, self.outputs = [], [], [], []
+        self.nodes, self.inputs, self.outputs = [], [], []
+        self.weights = []  # functions that make the arrays, so that a graph costs nothing until it is written
         self.constants = {}
         self.limits = {}  # exclusive upper bound of an integer input
 
@@ -43,17 +44,26 @@ class Graph:
 
     # Weights and constants
 
+    def weight(self, make):
+        self.weights.append(make)
+        return f"w{len(self.weights) - 1}"
+
     def initializer(self, array):
-        name = f"w{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(array, name))
-        return name
+        return self.weight(lambda: array)
 
     def normal(self, shape, deviation, mean=0.0):
         """Normal numbers; a deviation of gain / sqrt(fan in) keeps the size of activations from layer to layer."""
-        draw = self.random.standard_normal(shape, np.float32)
-        draw *= np.float32(deviation)
-        draw += np.float32(mean)
-        return self.initializer(draw)
+
+        def draw():
+            numbers = self.random.standard_normal(shape, np.float32)
+            numbers *= np.float32(deviation)
+            numbers += np.float32(mean)
+            return numbers
+
+        return self.weight(draw)
+
+    def uniform(self, shape, low, high):
+        return self.weight(lambda: self.random.uniform(low, high, shape).astype(np.float32))
 
     def constant(self, value, dtype):
         """A small constant, one initializer for all its uses."""
@@ -98,10 +108,8 @@ class Graph:
         attributes = {"num_outputs": parts} if self.opset >= 18 else {}
         return self.op("Split", x, outputs=parts, axis=axis, **attributes)
 
-    def forgetWeights(self):
-        """Gives the memory back once the model is written."""
-        self.weights.clear()
-
     def model(self):
-        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.weights)
+        """The model with its weights, which are drawn now; to be called once."""
+        weights = [numpy_helper.from_array(make(), f"w{k}") for k, make in enumerate(self.weights)]
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, weights)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=9, producer_name="zoo")

@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 RELU_GAIN = math.sqrt(2)
 
 
@@ -25,7 +23,7 @@ def convNorm(g, x, inputs, outputs, kernel=1, stride=1, groups=1, gain=1.0):
     if g.isModern:
         return x
     scale, shift = g.normal((outputs,), 0.1, 1.0), g.normal((outputs,), 0.1)
-    mean, variance = g.normal((outputs,), 0.1), g.initializer(g.random.uniform(0.8, 1.2, outputs).astype(np.float32))
+    mean, variance = g.normal((outputs,), 0.1), g.uniform((outputs,), 0.8, 1.2)
     return g.op("BatchNormalization", x, scale, shift, mean, variance, epsilon=1e-5)
 
 
