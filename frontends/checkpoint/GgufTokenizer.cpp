@@ -57,7 +57,7 @@ Status readTokens(const GgufFile &file, TokenizerSpec &spec) {
   for (size_t i = 0; i < texts->size(); ++i) {
     spec.tokens[i].text = std::string((*texts)[i]);
     spec.tokens[i].kind = kinds ? kindFromFile((*kinds)[i]) : TokenKind::Normal;
-    spec.tokens[i].score = scores ? float((*scores)[i]) : 0;
+    spec.tokens[i].score = scores ? (*scores)[i] : 0;
   }
   return Status::ok();
 }

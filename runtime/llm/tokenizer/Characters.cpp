@@ -40,6 +40,8 @@ bool isWordCharacter(char32_t c) {
 
 bool isNonspacingMark(char32_t c) { return category(c) == UTF8PROC_CATEGORY_MN; }
 
+bool isMark(char32_t c) { return isBetween(category(c), UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME); }
+
 bool isChineseCharacter(char32_t c) {
   constexpr struct {
     char32_t first, last;

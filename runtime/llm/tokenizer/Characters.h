@@ -11,6 +11,7 @@ bool isPunctuation(
     char32_t c); // category P, and every ASCII character that is neither letter, digit, space nor control
 bool isWordCharacter(char32_t c);
 bool isNonspacingMark(char32_t c);
+bool isMark(char32_t c);
 bool isChineseCharacter(char32_t c); // the blocks that BERT's tokenizer sets apart
 char32_t toLower(char32_t c);
 

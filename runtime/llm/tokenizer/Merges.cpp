@@ -92,7 +92,7 @@ int32_t Merges::symbolOf(std::string_view text) const {
 Merges::Candidate Merges::join(int32_t left, int32_t right, std::string_view both) const {
   if (byScore) {
     const int32_t id = symbolOf(both);
-    return id < 0 ? Candidate{0, -1} : Candidate{-double(vocabulary->score(id)), id};
+    return id < 0 ? Candidate{0, -1} : Candidate{-vocabulary->score(id), id};
   }
   const Joined *joined = left < 0 || right < 0 ? nullptr : pairs.find(left, right);
   return joined ? Candidate{double(joined->rank), joined->symbol} : Candidate{0, -1};
@@ -145,12 +145,13 @@ void Merges::encode(std::string_view piece, std::vector<int32_t> &ids) const {
     consider(left.previous, best.left);
     consider(best.left, left.next);
   }
+  const size_t first = ids.size();
   for (int32_t i = 0; i >= 0; i = parts[size_t(i)].next)
     append(piece.substr(parts[size_t(i)].begin, parts[size_t(i)].end - parts[size_t(i)].begin),
-           parts[size_t(i)].symbol, ids);
+           parts[size_t(i)].symbol, first, ids);
 }
 
-void Merges::append(std::string_view text, int32_t symbol, std::vector<int32_t> &ids) const {
+void Merges::append(std::string_view text, int32_t symbol, size_t first, std::vector<int32_t> &ids) const {
   if (symbol >= 0 && symbol < vocabulary->size()) {
     ids.push_back(symbol);
     return;
@@ -167,7 +168,7 @@ void Merges::append(std::string_view text, int32_t symbol, std::vector<int32_t> 
         ids.push_back(id);
       else if (unknown >= 0)
         ids.push_back(unknown);
-  } else if (unknown >= 0 && !(fuseUnknown && !ids.empty() && ids.back() == unknown)) {
+  } else if (unknown >= 0 && !(fuseUnknown && ids.size() > first && ids.back() == unknown)) {
     ids.push_back(unknown);
   }
 }

@@ -44,7 +44,8 @@ private:
     int32_t symbol;
   };
   Candidate join(int32_t left, int32_t right, std::string_view both) const;
-  void append(std::string_view text, int32_t symbol, std::vector<int32_t> &ids) const;
+  /// `first`: where the piece's ids begin; unknowns of different pieces stay apart.
+  void append(std::string_view text, int32_t symbol, size_t first, std::vector<int32_t> &ids) const;
 
   const Vocabulary *vocabulary = nullptr;
   PairTable pairs;

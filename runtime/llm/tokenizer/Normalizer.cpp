@@ -2,6 +2,7 @@
 #include "runtime/llm/tokenizer/Characters.h"
 #include "runtime/llm/tokenizer/Charsmap.h"
 #include "runtime/llm/tokenizer/Utf8.h"
+#include <utility>
 
 namespace dspark::llm {
 namespace {
@@ -56,6 +57,23 @@ std::string collapseSpaces(std::string_view text) {
   return out;
 }
 
+std::string joinWords(std::string_view text) {
+  std::string out;
+  bool between = false;
+  for (size_t i = 0; i < text.size();) {
+    const CodePoint c = decodeUtf8(text, i);
+    if (isWhiteSpace(c.value)) {
+      between = !out.empty();
+    } else {
+      if (std::exchange(between, false))
+        out += ' ';
+      out += text.substr(i, c.bytes);
+    }
+    i += c.bytes;
+  }
+  return out;
+}
+
 std::string applyStep(const NormalizerStep &step, std::string_view text, bool first) {
   switch (step.kind) {
   case NormalizerKind::Nfc:
@@ -71,6 +89,11 @@ std::string applyStep(const NormalizerStep &step, std::string_view text, bool fi
   case NormalizerKind::StripAccents:
     return mapCharacters(text, [](std::string &out, char32_t c) {
       if (!isNonspacingMark(c))
+        appendUtf8(out, c);
+    });
+  case NormalizerKind::StripMarks:
+    return mapCharacters(text, [](std::string &out, char32_t c) {
+      if (!isMark(c))
         appendUtf8(out, c);
     });
   case NormalizerKind::Replace:
@@ -106,6 +129,8 @@ std::string applyStep(const NormalizerStep &step, std::string_view text, bool fi
     });
   case NormalizerKind::CollapseSpaces:
     return collapseSpaces(text);
+  case NormalizerKind::JoinWords:
+    return joinWords(text);
   }
   return std::string(text);
 }

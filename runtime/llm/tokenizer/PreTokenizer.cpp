@@ -27,15 +27,19 @@ void splitBert(std::string_view text, Pieces &pieces) {
   appendIfAny(pieces, text.substr(begin));
 }
 
-Status splitRegex(const Regex &regex, bool keepMatches, std::string_view text, Pieces &pieces) {
+Status splitRegex(const Regex &regex, PreTokenizerKind kind, std::string_view text, Pieces &pieces) {
   size_t begin = 0;
+  const auto between = [&](size_t end) {
+    if (kind != PreTokenizerKind::RegexKeep)
+      appendIfAny(pieces, text.substr(begin, end - begin));
+  };
   DSPARK_RETURN_IF_ERROR(regex.forEachMatch(text, [&](size_t from, size_t to) {
-    appendIfAny(pieces, text.substr(begin, from - begin));
-    if (keepMatches)
+    between(from);
+    if (kind != PreTokenizerKind::RegexRemove)
       pieces.push_back(text.substr(from, to - from));
     begin = to;
   }));
-  appendIfAny(pieces, text.substr(begin));
+  between(text.size());
   return Status::ok();
 }
 
@@ -62,7 +66,7 @@ StatusOr<std::vector<std::string_view>> PreTokenizer::split(std::string_view tex
       if (step.kind == PreTokenizerKind::Bert)
         splitBert(piece, next);
       else
-        DSPARK_RETURN_IF_ERROR(splitRegex(step.regex, step.kind == PreTokenizerKind::Regex, piece, next));
+        DSPARK_RETURN_IF_ERROR(splitRegex(step.regex, step.kind, piece, next));
     pieces = std::move(next);
   }
   return pieces;

@@ -41,6 +41,7 @@ StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::build(TokenizerSpec spec) {
   std::unique_ptr<Tokenizer> result(new Tokenizer(std::move(spec)));
   TokenizerSpec &own = result->description;
   DSPARK_ASSIGN_OR_RETURN(result->normalizer, Normalizer::build(std::move(own.normalizer)));
+  DSPARK_ASSIGN_OR_RETURN(result->rewriter, Normalizer::build(std::move(own.rewrite)));
   DSPARK_ASSIGN_OR_RETURN(result->preTokenizer, PreTokenizer::build(own.preTokenizer));
   const auto valid = [](std::string text) {
     return findInvalidUtf8(text) == std::string::npos ? text : std::string();
@@ -95,7 +96,9 @@ Status Tokenizer::encodeText(std::string_view text, bool first, bool allowContro
       ids.push_back(stretch.id);
       continue;
     }
-    DSPARK_ASSIGN_OR_RETURN(const std::vector<std::string_view> pieces, preTokenizer.split(stretch.text));
+    const std::string rewritten =
+        rewriter.apply(stretch.text, first && stretch.text.data() == normalized.data());
+    DSPARK_ASSIGN_OR_RETURN(const std::vector<std::string_view> pieces, preTokenizer.split(rewritten));
     for (std::string_view piece : pieces)
       std::visit(
           [&](const auto &encoder) {

@@ -36,7 +36,7 @@ private:
 
   TokenizerSpec description; // without what the members below hold
   Vocabulary tokens;
-  Normalizer normalizer;
+  Normalizer normalizer, rewriter;
   PreTokenizer preTokenizer;
   std::unique_ptr<AddedTokens> before, after; // normalisation
   std::variant<std::monostate, Merges, Unigram, WordPiece> model;

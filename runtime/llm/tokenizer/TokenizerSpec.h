@@ -21,7 +21,7 @@ enum class TokenKind : uint8_t {
 /// SentencePiece ones a space is U+2581. `score` orders Unigram and scored-merge models.
 struct TokenSpec {
   std::string text;
-  float score = 0;
+  double score = 0;
   TokenKind kind = TokenKind::Normal;
   bool leftStrip = false, rightStrip = false; // a matched token takes the white space beside it
   bool singleWord = false;                    // matches only between non-word characters
@@ -34,7 +34,8 @@ enum class NormalizerKind : uint8_t {
   Nfkc,
   Nfkd,
   Lowercase,
-  StripAccents,
+  StripAccents,        // non-spacing marks (Mn)
+  StripMarks,          // all marks (M)
   Replace,             // pattern (a literal) by content
   Prepend,             // content, in front of every stretch of text between matched tokens
   PrependMissing,      // the same, unless it starts with the content
@@ -45,6 +46,7 @@ enum class NormalizerKind : uint8_t {
   BertClean, // control characters vanish, white space becomes a space
   BertSpaceChinese,
   CollapseSpaces, // runs of spaces become one
+  JoinWords,      // runs of white space become one space, those at the ends vanish
 };
 
 struct NormalizerStep {
@@ -55,6 +57,7 @@ struct NormalizerStep {
 enum class PreTokenizerKind : uint8_t {
   Regex,       // every match is a piece, and so is what lies between
   RegexRemove, // matches separate pieces and vanish
+  RegexKeep,   // only matches are pieces
   Bert,        // white space separates, each punctuation mark is a piece
 };
 
@@ -80,6 +83,7 @@ struct TokenizerSpec {
   std::vector<TokenSpec> tokens; // index is the id
   std::vector<MergeSpec> merges;
   std::vector<NormalizerStep> normalizer;
+  std::vector<NormalizerStep> rewrite; // the same, behind the second look for added tokens
   std::vector<PreTokenizerStep> preTokenizer;
 
   bool byteLevel = false;    // pieces are cut into bytes, else into characters

@@ -7,11 +7,11 @@ namespace dspark::llm {
 
 Unigram::Unigram(const TokenizerSpec &spec, const Vocabulary &vocabulary)
     : vocabulary(&vocabulary), unknown(spec.unknown), fuseUnknown(spec.fuseUnknown) {
-  float least = 0;
+  double least = 0;
   for (int32_t id = 0; id < vocabulary.size(); ++id)
     if (vocabulary.kind(id) == TokenKind::Normal)
       least = std::min(least, vocabulary.score(id));
-  unknownScore = double(least) - 10;
+  unknownScore = least - 10;
 }
 
 void Unigram::encode(std::string_view piece, std::vector<int32_t> &ids) const {
@@ -35,7 +35,7 @@ void Unigram::encode(std::string_view piece, std::vector<int32_t> &ids) const {
       if (id < 0 ||
           (vocabulary->kind(id) != TokenKind::Normal && vocabulary->kind(id) != TokenKind::UserDefined))
         continue;
-      if (const double score = before + double(vocabulary->score(id)); score > best[end].score)
+      if (const double score = before + vocabulary->score(id); score > best[end].score)
         best[end] = {score, begin, id};
     }
     if (const double score = before + unknownScore; score > best[begin + width].score)
@@ -47,16 +47,16 @@ void Unigram::encode(std::string_view piece, std::vector<int32_t> &ids) const {
     if (best[end].id >= 0)
       ids.push_back(best[end].id);
     else
-      appendUnknown(piece.substr(best[end].begin, end - best[end].begin), ids);
+      appendUnknown(piece.substr(best[end].begin, end - best[end].begin), first, ids);
   std::reverse(ids.begin() + int64_t(first), ids.end());
 }
 
 // In reverse order, as everything that encode appends before it turns the list round.
-void Unigram::appendUnknown(std::string_view text, std::vector<int32_t> &ids) const {
+void Unigram::appendUnknown(std::string_view text, size_t first, std::vector<int32_t> &ids) const {
   if (std::all_of(text.begin(), text.end(), [&](char c) { return vocabulary->byteToken(uint8_t(c)) >= 0; })) {
     for (size_t i = text.size(); i-- > 0;)
       ids.push_back(vocabulary->byteToken(uint8_t(text[i])));
-  } else if (unknown >= 0 && !(fuseUnknown && !ids.empty() && ids.back() == unknown)) {
+  } else if (unknown >= 0 && !(fuseUnknown && ids.size() > first && ids.back() == unknown)) {
     ids.push_back(unknown);
   }
 }

@@ -14,7 +14,8 @@ public:
   void encode(std::string_view piece, std::vector<int32_t> &ids) const;
 
 private:
-  void appendUnknown(std::string_view text, std::vector<int32_t> &ids) const;
+  /// `first`: where the piece's ids begin; unknowns of different pieces stay apart.
+  void appendUnknown(std::string_view text, size_t first, std::vector<int32_t> &ids) const;
 
   const Vocabulary *vocabulary;
   int32_t unknown;

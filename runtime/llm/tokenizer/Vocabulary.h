@@ -16,7 +16,7 @@ public:
     return std::string_view(bytes).substr(begin, ends[size_t(id)] - begin);
   }
   TokenKind kind(int32_t id) const { return kinds[size_t(id)]; }
-  float score(int32_t id) const { return scores[size_t(id)]; }
+  double score(int32_t id) const { return scores[size_t(id)]; }
   /// -1 if no token has this text.
   int32_t find(std::string_view text) const;
   /// The token of kind Byte for this byte, or -1. Its text is the byte itself or "<0xNN>".
@@ -30,7 +30,7 @@ private:
 
   std::string bytes;
   std::vector<uint32_t> ends;
-  std::vector<float> scores;
+  std::vector<double> scores;
   std::vector<TokenKind> kinds;
   std::vector<int32_t> slots; // open addressing, a power of two, at most half full
   int32_t byteTokens[256];
