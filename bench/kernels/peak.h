@@ -14,5 +14,8 @@ inline double threadSeconds() {
 
 /// FLOP/s of this level's vectors over about 0.2 ms, the best of four.
 double multiplyAddPeak(Isa isa);
+/// The same of 8-bit products added up in 32 bits: by pairs of 16-bit products, which is exact below VNNI, or
+/// by the u8 x s8 instruction, which saturates there.
+double integerPeak(Isa isa, bool isBytes);
 
 } // namespace dspark::bench

@@ -4,10 +4,18 @@
 
 namespace dspark {
 
+/// Weights are row-major or panel16k4.
+bool acceptsConvInteger(const KernelCall &call);
 void prepareConvInteger(const KernelCall &call, KernelWork &work);
 void prepareQlinearConv(const KernelCall &call, KernelWork &work);
 /// Both operators.
 template <Isa isa>
 void runConvInteger(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
+/// qlinear_conv with packed depthwise weights.
+bool acceptsQlinearDepthwise(const KernelCall &call);
+void prepareQlinearDepthwise(const KernelCall &call, KernelWork &work);
+template <Isa isa>
+void runQlinearDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
 } // namespace dspark

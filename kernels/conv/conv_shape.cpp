@@ -150,6 +150,20 @@ bool convDims(InferContext &ctx, size_t xi, size_t wi, ConvShape &shape, TensorI
   return true;
 }
 
+// What the packed layout depthwise asks for, of weights w.
+InferStatus checkDepthwise(InferContext &ctx, size_t wi, const ConvShape &shape, Dim channels) {
+  const TensorInfo &w = ctx.in[wi];
+  if (ctx.attrs.s("packed", "") != "depthwise")
+    return InferStatus::Ok;
+  if (dtypeBits(w.type) == 8 && !shape.channelsLast)
+    return ctx.fail("packed depthwise: expected layout nhwc for 8-bit weights");
+  if (w.hasRank && w.rank() >= 2 && !w.dims[1].isUnknown() &&
+      (!mergeDims(w.dims[1], Dim(1)) || !mergeDims(channels, Dim(shape.group))))
+    return ctx.fail("packed depthwise: expected one input and one output channel per group, found " +
+                    w.str());
+  return InferStatus::Ok;
+}
+
 InferStatus inferConv(InferContext &ctx) {
   if (!checkCounts(ctx, 2, 4, 1, 1) || !checkEpilogue(ctx) || !checkPacked(ctx, {"", "panel16", "depthwise"}))
     return InferStatus::Error;
@@ -163,16 +177,11 @@ InferStatus inferConv(InferContext &ctx) {
   if (!convDims(ctx, 0, 1, shape, result, channels) || !checkBias(ctx, 2, result.type, channels) ||
       !checkResidual(ctx, 3, result))
     return InferStatus::Error;
-  const TensorInfo &w = ctx.in[1];
-  if (ctx.attrs.s("packed", "") == "depthwise" && w.hasRank && w.rank() >= 2 && !w.dims[1].isUnknown() &&
-      (!mergeDims(w.dims[1], Dim(1)) || !mergeDims(channels, Dim(shape.group))))
-    return ctx.fail("packed depthwise: expected one input and one output channel per group, found " +
-                    w.str());
-  return InferStatus::Ok;
+  return checkDepthwise(ctx, 1, shape, channels);
 }
 
 InferStatus inferConvInteger(InferContext &ctx) {
-  if (!checkCounts(ctx, 2, 4, 1, 1))
+  if (!checkCounts(ctx, 2, 4, 1, 1) || !checkPacked(ctx, {"", "panel16k4"}))
     return InferStatus::Error;
   if (!isByte(ctx.in[0].type) || !isByte(ctx.in[1].type))
     return ctx.fail("expected operands of i8 or u8, found " + ctx.in[0].str() + " and " + ctx.in[1].str());
@@ -192,22 +201,27 @@ InferStatus inferConvInteger(InferContext &ctx) {
   return InferStatus::Ok;
 }
 
-// x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias?
+// x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale?, y_zero_point?, bias?. Without y_scale the
+// result is f32. The bias is i32 in units of x_scale * w_scale, or f32.
 InferStatus inferQlinearConv(InferContext &ctx) {
-  if (!checkCounts(ctx, 8, 9, 1, 1))
+  if (!checkCounts(ctx, 6, 9, 1, 1) || !checkQuantizedResult(ctx, 6) ||
+      !checkPacked(ctx, {"", "panel16k4", "depthwise"}))
     return InferStatus::Error;
-  for (size_t i : {0, 3, 7})
+  for (size_t i : {0, 3})
     if (!isByte(ctx.in[i].type))
       return ctx.fail("operand " + std::to_string(i) + ": expected i8 or u8, found " + ctx.in[i].str());
   if (ctx.in[2].type != ctx.in[0].type || ctx.in[5].type != ctx.in[3].type)
     return ctx.fail("expected zero points of the types of x and w, found " + ctx.in[2].str() + " and " +
                     ctx.in[5].str());
-  ctx.out[0].type = ctx.in[7].type;
   ConvShape shape;
   Dim channels;
-  if (!convDims(ctx, 0, 3, shape, ctx.out[0], channels) || !checkBias(ctx, 8, DType::I32, channels))
+  bool hasFloatBias = ctx.has(8) && ctx.in[8].type == DType::F32;
+  if (!convDims(ctx, 0, 3, shape, ctx.out[0], channels) ||
+      !checkBias(ctx, 8, hasFloatBias ? DType::F32 : DType::I32, channels))
     return InferStatus::Error;
   for (size_t i : {1, 2, 4, 5, 6, 7}) {
+    if (!ctx.has(i))
+      continue;
     Dim count = ctx.in[i].elements();
     bool perChannel = i == 4 || i == 5;
     if (!count.isUnknown() && !mergeDims(count, Dim(1)) && !(perChannel && mergeDims(count, channels)))
@@ -216,7 +230,7 @@ InferStatus inferQlinearConv(InferContext &ctx) {
     if ((i == 1 || i == 4 || i == 6) && ctx.in[i].type != DType::F32)
       return ctx.fail("operand " + std::to_string(i) + ": expected an f32 scale, found " + ctx.in[i].str());
   }
-  return InferStatus::Ok;
+  return checkDepthwise(ctx, 3, shape, channels);
 }
 
 // One axis of a transposed convolution: how far the taps reach without padding.

@@ -15,6 +15,10 @@ struct Epilogue : SumEpilogue {
 
 /// The activation attribute is one of kActivationNames.
 bool checkEpilogue(InferContext &ctx);
+/// For operators whose result is of 8 bits, or f32 where its scale (operand yScale) and zero point behind it
+/// are absent: both are or none is, and relu and clip are the activations that 8-bit results may have. Sets
+/// the result's type.
+bool checkQuantizedResult(InferContext &ctx, size_t yScale);
 /// The `packed` attribute is one of `layouts`.
 bool checkPacked(InferContext &ctx, std::initializer_list<std::string_view> layouts);
 /// Operand i is absent or has the result's type and dims; what it knows more of the dims is taken over.

@@ -42,6 +42,34 @@ bool checkEpilogue(InferContext &ctx) {
   return false;
 }
 
+bool checkQuantizedResult(InferContext &ctx, size_t yScale) {
+  if (!checkEpilogue(ctx))
+    return false;
+  Epilogue epilogue;
+  epilogue.read(ctx.attrs);
+  if (ctx.has(yScale) != ctx.has(yScale + 1)) {
+    ctx.error = "expected a scale and a zero point of the result, or none of both";
+    return false;
+  }
+  bool isPlain = epilogue.activation == Activation::None;
+  bool isBound = epilogue.activation == Activation::Relu || epilogue.activation == Activation::Clip;
+  if (!isPlain && !(isBound && ctx.has(yScale))) {
+    ctx.error = "activation: expected relu or clip of an 8-bit result, found " +
+                std::string(ctx.attrs.s("activation", ""));
+    return false;
+  }
+  if (!ctx.has(yScale)) {
+    ctx.out[0].type = DType::F32;
+    return true;
+  }
+  ctx.out[0].type = ctx.in[yScale + 1].type;
+  if (ctx.out[0].type == DType::I8 || ctx.out[0].type == DType::U8)
+    return true;
+  ctx.error =
+      "operand " + std::to_string(yScale + 1) + ": expected i8 or u8, found " + ctx.in[yScale + 1].str();
+  return false;
+}
+
 bool checkPacked(InferContext &ctx, std::initializer_list<std::string_view> layouts) {
   std::string_view packed = ctx.attrs.s("packed", "");
   if (std::ranges::find(layouts, packed) != layouts.end())

@@ -1,5 +1,7 @@
-#include "kernels/matmul/igemm_loops.h"
+#include "kernels/matmul/igemm_pairs.h"
+#include "kernels/matmul/igemm_sums.h"
 
 namespace dspark {
-const IgemmOps igemmOpsBaseline = {integerTile, packAny, unpackAny, rowAny};
+const IgemmOps igemmOpsBaseline = {2,       integerTile, packAny,     rowAny,
+                                   fillRow, rowSum,      sumsToBytes, sumsToFloats};
 } // namespace dspark

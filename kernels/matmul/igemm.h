@@ -1,31 +1,74 @@
-// The exact 8-bit product: both operands widened to 16 bits with their zero points taken off (|value| <=
-// 255), terms in pairs, 32-bit sums. A pair's sum is at most 2 * 255^2, so nothing saturates; the u8 x s8
-// instruction of AVX2, which would be twice as wide, saturates at 16 bits. AVX-512 uses VNNI's 16-bit form.
+// The exact product of 8-bit operands: 32-bit sums of (a - zero) * b, b in panels of 16 columns by 4 terms
+// (layout panel16k4), what becomes of the sums included. Nothing saturates on the way.
+//
+// Up to AVX2 both operands are widened to 16 bits and multiplied in pairs. The u8 x s8 instruction of AVX2,
+// which takes bytes, adds its pairs in 16 bits and saturates at 2 * 255 * 127; it then needs a second
+// multiplication by ones to get to 32 bits, so that on machines with two multipliers (Zen) it is no faster
+// than widened pairs: 32 multiply-adds a cycle either way, twice what f32 does. AVX-512 has VNNI, which sums
+// four products of u8 x s8 in 32 bits.
+//
+// Plain data only: the files compiled for higher ISA levels include nothing else.
 #pragma once
 #include "kernels/common/isa.h"
+#include <cstddef>
 #include <cstdint>
 
 namespace dspark {
 
-inline constexpr int64_t kIntegerRows = 96; // of one tile
+inline constexpr int64_t kIntegerColumns = 16; // of a panel
+inline constexpr int64_t kIntegerPanels = 2;   // of one tile at most
+inline constexpr int64_t kIntegerRows = 96;    // of one tile at most
+/// Terms whose 16-bit form is made at a time, so that it stays in the L1 cache. A multiple of 4.
+inline constexpr int64_t kIntegerBlock = 512;
+inline constexpr int64_t kIntegerScratch = kIntegerBlock * kIntegerColumns * 2; // bytes of IgemmTile::scratch
+
+/// Bytes of a panel without and with the sums of its columns behind it.
+inline constexpr int64_t panelBytes(int64_t k) { return (k + 3) / 4 * 4 * kIntegerColumns; }
+inline constexpr int64_t packedPanelBytes(int64_t k) { return panelBytes(k) + kIntegerColumns * 4; }
 
 struct IgemmTile {
-  const int16_t *a; // [rows][2 * pairs]
-  int64_t rows, pairs;
-  const int16_t *b; // one panel, [pairs][16][2]
-  int32_t *c;       // [rows][16]
+  const std::byte *a;   // [rows] of rowBytes(k), made by `row` and `fill`
+  const int16_t *aZero; // [rows] zero points by rowZero()
+  int64_t rows, k;
+  const std::byte *b; // [panels] of packedPanelBytes(k)
+  int64_t panels;
+  std::byte *scratch;
+  int32_t *c; // [panels][rows][16]
+};
+
+/// How sums become results of 8 bits: nearest(sum * scale + offset) + zero, bounded. One entry per column.
+struct SumsToBytes {
+  const int32_t *bias;         // or null; added to the sums, which wrap around as ONNX's do
+  const float *scale, *offset; // [16]
+  float low, high;             // bounds less the zero point; NaN becomes low
+  int16_t zero;
+  bool isSigned;
+  int64_t columns, rows, stride; // of y
+  std::byte *y;
+};
+/// The same to f32: sum * scale + offset.
+struct SumsToFloats {
+  const int32_t *bias;
+  const float *scale, *offset;
+  int64_t columns, rows, stride;
+  float *y;
 };
 
 struct IgemmOps {
+  int64_t elementBytes; // of a row of A that a tile reads
   void (*tile)(const IgemmTile &);
-  /// Copies `columns` columns (at most 16) of 8-bit B into a panel, minus zero[16]. Element (k, n) lies at
-  /// k * kStride + n * nStride.
+  /// Packs `columns` columns (at most 16) of B into a panel and sums. Element (k, n) lies at k * kStride + n
+  /// * nStride; unsigned ones are made signed by taking 128 off.
   void (*pack)(const void *b, bool isSigned, int64_t k, int64_t columns, int64_t kStride, int64_t nStride,
-               const int16_t *zero, int16_t *panel);
-  /// The same from the packed layout panel16k4.
-  void (*unpack)(const void *b, bool isSigned, int64_t k, const int16_t *zero, int16_t *panel);
-  /// One row of A: `count` values at `step` apart, minus zero; padded to an even number.
-  void (*row)(const void *a, bool isSigned, int64_t count, int64_t step, int16_t zero, int16_t *out);
+               std::byte *panel);
+  /// Part of a row of A: `count` values at `step` apart.
+  void (*row)(const void *a, bool isSigned, int64_t count, int64_t step, int16_t zero, std::byte *out);
+  /// Part of a row of A whose values are the zero point.
+  void (*fill)(bool isSigned, int64_t count, int16_t zero, std::byte *out);
+  /// Sum over a row of A less its zero point, which is given by rowZero().
+  int32_t (*rowSum)(const std::byte *row, int64_t k, int16_t zero);
+  void (*toBytes)(const int32_t *sums, const SumsToBytes &);
+  void (*toFloats)(const int32_t *sums, const SumsToFloats &);
 };
 
 extern const IgemmOps igemmOpsBaseline, igemmOpsAvx2, igemmOpsAvx512;
@@ -34,17 +77,11 @@ inline const IgemmOps &igemmOps(Isa isa) {
   return isa == Isa::Avx512 ? igemmOpsAvx512 : isa == Isa::Avx2 ? igemmOpsAvx2 : igemmOpsBaseline;
 }
 
-/// How a 32-bit sum becomes an 8-bit result: round(sum * scale) + zero, saturated.
-struct Requantize {
-  float scale;
-  int32_t zero;
-  bool isSigned;
-  uint8_t operator()(int32_t sum) const {
-    float value = __builtin_nearbyintf(float(sum) * scale) + float(zero);
-    float low = isSigned ? -128.0f : 0.0f, high = isSigned ? 127.0f : 255.0f;
-    value = !(value >= low) ? low : value > high ? high : value;
-    return uint8_t(int32_t(value));
-  }
-};
+/// A zero point of A in the form of the rows that `ops` makes.
+inline int16_t rowZero(const IgemmOps &ops, bool isSigned, int16_t zero) {
+  return ops.elementBytes == 1 && isSigned ? int16_t(zero + 128) : zero;
+}
+/// Bytes of a row of A; terms beyond k are zero points.
+inline int64_t rowBytes(const IgemmOps &ops, int64_t k) { return (k + 3) / 4 * 4 * ops.elementBytes; }
 
 } // namespace dspark

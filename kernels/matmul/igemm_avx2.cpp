@@ -1,5 +1,6 @@
-#include "kernels/matmul/igemm_loops.h"
+#include "kernels/matmul/igemm_pairs.h"
+#include "kernels/matmul/igemm_sums.h"
 
 namespace dspark {
-const IgemmOps igemmOpsAvx2 = {integerTile, packAny, unpackAny, rowAny};
+const IgemmOps igemmOpsAvx2 = {2, integerTile, packAny, rowAny, fillRow, rowSum, sumsToBytes, sumsToFloats};
 } // namespace dspark

@@ -1,117 +1,133 @@
+// Integer matmuls: the rows of a tile are brought to the form that igemm.h multiplies, then panel by panel of
+// B is multiplied and its sums are stored. B is packed in the plan, or by each tile where it is no constant.
 #include "kernels/matmul/matmul_integer.h"
-#include "kernels/common/element.h"
 #include "kernels/matmul/igemm.h"
+#include "kernels/matmul/integer_result.h"
 #include "kernels/matmul/matmul_plan.h"
 #include <algorithm>
 
 namespace dspark {
 namespace {
 
-// Operand numbers; kAbsent where an operator lacks one.
-constexpr size_t kAbsent = 99;
-struct Operands {
-  size_t a, aScale, aZero, b, bScale, bZero, yScale, yZero;
-};
-constexpr Operands kInteger = {0, kAbsent, 2, 1, kAbsent, 3, kAbsent, kAbsent},
-                   kQlinear = {0, 1, 2, 3, 4, 5, 6, 7};
+constexpr IntegerOperands kInteger = {0, kNoOperand, 2, 1, kNoOperand, 3, kNoOperand, kNoOperand, kNoOperand},
+                          kQlinear = {0, 1, 2, 3, 4, 5, 6, 7, 8};
 
 struct State {
   MatmulPlan plan;
   bool isQlinear;
-  int64_t pairs;
-  int64_t panelAt, sumsAt; // bytes into scratch; the rows of A come first
+  // Offsets into a thread's scratch; the rows of A come first.
+  int64_t panels, wide, sums, rowSums, zeros;
 };
 static_assert(sizeof(State) <= 512);
 
-size_t roundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 void prepare(const KernelCall &call, KernelWork &work, bool isQlinear) {
-  const Operands &at = isQlinear ? kQlinear : kInteger;
+  const IntegerOperands &at = isQlinear ? kQlinear : kInteger;
   State &state = work.make<State>();
+  MatmulPlan &plan = state.plan;
   state.isQlinear = isQlinear;
   // panel16k4 pads K as well, which the plan's batch stride would not know; it is only made of single
   // matrices.
-  state.plan.read(call.in[at.a], call.in[at.b], call.out[0], false, false,
-                  !call.attrs.s("packed", "").empty());
-  state.pairs = (state.plan.k + 1) / 2;
-  work.tiles[0] = state.plan.cut(kIntegerRows);
-  size_t rows = size_t(state.plan.m / state.plan.rowTiles + 1);
-  state.panelAt = int64_t(roundUp(rows * size_t(state.pairs) * 4));
-  state.sumsAt = state.panelAt + int64_t(roundUp(size_t(state.pairs) * 64));
-  work.scratchPerThread = size_t(state.sumsAt) + rows * 64;
-  const MatmulPlan &plan = state.plan;
+  plan.read(call.in[at.a], call.in[at.b], call.out[0], false, call.attrs.i("trans_b", 0) != 0,
+            !call.attrs.s("packed", "").empty());
+  work.tiles[0] = plan.cut(integerTileRows(plan.k));
+  int64_t rows = plan.m / plan.rowTiles + 1, used = 0;
+  auto take = [&](int64_t bytes) {
+    int64_t begin = used;
+    used += (bytes + 63) / 64 * 64;
+    return begin;
+  };
+  take(rows * ((plan.k + 3) / 4 * 4) * 2);
+  state.panels = take(plan.isPacked ? 0 : kIntegerPanels * packedPanelBytes(plan.k));
+  state.wide = take(kIntegerScratch);
+  state.sums = take(kIntegerPanels * rows * kIntegerColumns * 4);
+  state.rowSums = take(rows * 4);
+  state.zeros = take(rows * 2);
+  work.scratchPerThread = size_t(used);
   work.flops = 2.0 * double(plan.m) * double(plan.n) * double(plan.k) * double(plan.batches);
   work.bytes = double(call.in[at.a].elements()) + double(call.in[at.b].elements()) +
-               double(call.out[0].elements()) * (isQlinear ? 1 : 4);
+               double(call.out[0].elements()) * dtypeBits(call.out[0].type) / 8;
 }
 
-// Entry i of a zero point or scale that holds one value for all, one per row or column, or one per row or
-// column of every batch.
-int64_t entry(const TensorView &t, int64_t i) { return t.elements() == 1 ? 0 : i % t.elements(); }
-int16_t zeroAt(const TensorView &t, int64_t i) {
-  if (!t.present() || t.elements() == 0)
-    return 0;
-  return t.type == DType::I8 ? t.as<int8_t>()[entry(t, i)] : t.as<uint8_t>()[entry(t, i)];
-}
-float scaleAt(const TensorView &t, int64_t i) {
-  float value = 1;
-  if (t.elements() > 0)
-    dispatchFloat(t.type, [&]<typename T>() { value = float(t.as<T>()[entry(t, i)]); });
-  return value;
-}
+const std::byte *bytesOf(const TensorView &t) { return t.as<std::byte>(); }
 
-const int8_t *bytesOf(const TensorView &t) { return t.as<int8_t>(); }
+// One tile's operands and scratch.
+struct Tile {
+  const KernelCall &call;
+  const State &state;
+  const IgemmOps &ops;
+  MatmulRange range;
+  std::byte *scratch;
 
-void storePanel(const KernelCall &call, const State &state, const MatmulRange &range, int64_t aRow,
-                int64_t bColumn, int64_t column, int64_t columns, const int32_t *sums) {
-  for (int64_t r = 0; r < range.rows; ++r) {
-    int64_t at = (range.batch * state.plan.m + range.row + r) * state.plan.n + column;
-    if (!state.isQlinear) {
-      std::copy_n(sums + r * 16, columns, call.out[0].as<int32_t>() + at);
-      continue;
-    }
-    float rowScale = scaleAt(call.in[kQlinear.aScale], aRow + r) / scaleAt(call.in[kQlinear.yScale], 0);
-    for (int64_t j = 0; j < columns; ++j) {
-      Requantize requantize = {rowScale * scaleAt(call.in[kQlinear.bScale], bColumn + j),
-                               zeroAt(call.in[kQlinear.yZero], 0), call.out[0].type == DType::I8};
-      call.out[0].as<uint8_t>()[at + j] = requantize(sums[r * 16 + j]);
-    }
-  }
-}
-
-void runTile(const KernelCall &call, const State &state, const IgemmOps &ops, const MatmulRange &range,
-             std::byte *scratch) {
-  if (range.rows <= 0 || range.columns <= 0)
-    return;
   const MatmulPlan &plan = state.plan;
-  const Operands &at = state.isQlinear ? kQlinear : kInteger;
-  int64_t aOffset, bOffset;
-  plan.offsets(range.batch, aOffset, bOffset);
+  const IntegerOperands &at = state.isQlinear ? kQlinear : kInteger;
   const TensorView &a = call.in[at.a], &b = call.in[at.b], &aZero = call.input(at.aZero),
                    &bZero = call.input(at.bZero);
-  int64_t depth = std::max<int64_t>(plan.k, 1), width = std::max<int64_t>(plan.n, 1);
-  int64_t aRow = aOffset / depth + range.row, bFirst = bOffset / (depth * width) * plan.n;
+  PanelZeros bZeros = PanelZeros(b, bZero);
+  int16_t *zeros = reinterpret_cast<int16_t *>(scratch + state.zeros);
+  int32_t *sums = reinterpret_cast<int32_t *>(scratch + state.sums);
+  int32_t *rowSums = reinterpret_cast<int32_t *>(scratch + state.rowSums);
 
-  int16_t *rows = reinterpret_cast<int16_t *>(scratch);
-  for (int64_t r = 0; r < range.rows; ++r)
-    ops.row(past(bytesOf(a), aOffset + (range.row + r) * plan.k), a.type == DType::I8, plan.k, 1,
-            zeroAt(aZero, aRow + r), rows + r * state.pairs * 2);
-  int16_t *panel = reinterpret_cast<int16_t *>(scratch + state.panelAt);
-  int32_t *sums = reinterpret_cast<int32_t *>(scratch + state.sumsAt);
-  for (int64_t column = range.column; column < range.column + range.columns; column += 16) {
-    int64_t columns = std::min<int64_t>(16, range.column + range.columns - column);
-    int16_t zero[16] = {};
-    for (int64_t j = 0; j < columns; ++j)
-      zero[j] = zeroAt(bZero, bFirst + column + j);
-    if (plan.isPacked)
-      ops.unpack(past(bytesOf(b), column * ((plan.k + 3) / 4 * 4)), b.type == DType::I8, plan.k, zero, panel);
-    else
-      ops.pack(past(bytesOf(b), bOffset + column), b.type == DType::I8, plan.k, columns, plan.bTerm,
-               plan.bColumn, zero, panel);
-    ops.tile({rows, range.rows, state.pairs, panel, sums});
-    storePanel(call, state, range, aRow, bFirst + column, column, columns, sums);
+  void makeRows(int64_t aOffset, int64_t aRow) {
+    bool isSigned = a.type == DType::I8;
+    int64_t step = rowBytes(ops, plan.k);
+    for (int64_t r = 0; r < range.rows; ++r) {
+      int16_t zero = zeroAt(aZero, aRow + r);
+      ops.row(past(bytesOf(a), aOffset + (range.row + r) * plan.aRow), isSigned, plan.k, plan.aTerm, zero,
+              scratch + r * step);
+      zeros[r] = rowZero(ops, isSigned, zero);
+    }
   }
-}
+
+  const std::byte *panelsAt(int64_t bOffset, int64_t column, int64_t columns) {
+    if (plan.isPacked)
+      return past(bytesOf(b), column / kIntegerColumns * packedPanelBytes(plan.k));
+    std::byte *panels = scratch + state.panels;
+    for (int64_t done = 0; done < columns; done += kIntegerColumns)
+      ops.pack(past(bytesOf(b), bOffset + (column + done) * plan.bColumn), b.type == DType::I8, plan.k,
+               std::min(kIntegerColumns, columns - done), plan.bTerm, plan.bColumn,
+               panels + done / kIntegerColumns * packedPanelBytes(plan.k));
+    return panels;
+  }
+
+  void run() {
+    if (range.rows <= 0 || range.columns <= 0)
+      return;
+    int64_t aOffset, bOffset;
+    plan.offsets(range.batch, aOffset, bOffset);
+    int64_t depth = std::max<int64_t>(plan.k, 1), width = std::max<int64_t>(plan.n, 1);
+    int64_t aRow = aOffset / depth + range.row, bFirst = bOffset / (depth * width) * plan.n;
+    makeRows(aOffset, aRow);
+    IntegerResult result(call, at);
+    bool hasRowSums = false;
+    for (int64_t column = range.column, columns; column < range.column + range.columns; column += columns) {
+      columns = std::min(kIntegerPanels * kIntegerColumns, range.column + range.columns - column);
+      int64_t panels = (columns + kIntegerColumns - 1) / kIntegerColumns;
+      ops.tile({scratch, zeros, range.rows, plan.k, panelsAt(bOffset, column, columns), panels,
+                scratch + state.wide, sums});
+      for (int64_t p = 0; p < panels; ++p)
+        finish(result, p, column + p * kIntegerColumns, bFirst, aRow, hasRowSums);
+    }
+  }
+
+  void finish(IntegerResult &result, int64_t panel, int64_t column, int64_t bFirst, int64_t aRow,
+              bool &hasRowSums) {
+    int64_t columns = std::min(kIntegerColumns, range.column + range.columns - column);
+    int32_t *c = sums + panel * range.rows * kIntegerColumns;
+    int16_t zero[kIntegerColumns];
+    bool hasZeros = bZeros.read(bFirst + column, columns, zero);
+    if (hasZeros && !hasRowSums) {
+      for (int64_t r = 0; r < range.rows; ++r)
+        rowSums[r] = ops.rowSum(scratch + r * rowBytes(ops, plan.k), plan.k, zeros[r]);
+      hasRowSums = true;
+    }
+    if (hasZeros)
+      takeOffZeros(c, range.rows, rowSums, zero);
+    result.choose(bFirst + column, columns);
+    int64_t first = (range.batch * plan.m + range.row) * plan.n + column;
+    result.store(ops, c, range.rows, aRow, call.out[0].as<std::byte>() + first * result.elementBytes(),
+                 plan.n);
+  }
+};
 
 } // namespace
 
@@ -121,8 +137,8 @@ void prepareQlinearMatmul(const KernelCall &call, KernelWork &work) { prepare(ca
 template <Isa isa>
 void runMatmulInteger(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const State &state = work.get<State>();
-  for (uint32_t tile = part.begin; tile < part.end; ++tile)
-    runTile(call, state, igemmOps(isa), matmulTile(state.plan, tile), part.scratch);
+  for (uint32_t index = part.begin; index < part.end; ++index)
+    Tile{call, state, igemmOps(isa), matmulTile(state.plan, index), part.scratch}.run();
 }
 template void runMatmulInteger<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runMatmulInteger<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);

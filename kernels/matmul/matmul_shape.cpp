@@ -167,14 +167,14 @@ bool isByte(DType type) { return type == DType::I8 || type == DType::U8; }
 
 // A zero point of operand `of`: a scalar, one per row or column, or ONNX's per-batch forms of the operand's
 // rank.
-bool checkZeroPoint(InferContext &ctx, size_t i, size_t of, bool perRow) {
+bool checkZeroPoint(InferContext &ctx, size_t i, size_t of, bool perRow, bool isTransposed = false) {
   if (!ctx.has(i))
     return true;
   const TensorInfo &zero = ctx.in[i], &operand = ctx.in[of];
   bool fits = zero.type == operand.type;
   if (fits && zero.hasRank && zero.rank() > 0 && operand.hasRank && operand.rank() > 0) {
     int rows = operand.rank() >= 2 ? operand.rank() - 2 : 0;
-    int axis = perRow ? rows : operand.rank() - 1;
+    int axis = perRow || (isTransposed && operand.rank() >= 2) ? rows : operand.rank() - 1;
     if (zero.rank() == 1) {
       fits = zero.dims[0].is(1) || mergeDims(zero.dims[0], operand.dims[axis]).has_value();
     } else {
@@ -215,15 +215,16 @@ InferStatus inferMatmulInteger(InferContext &ctx) {
   return fits ? InferStatus::Ok : InferStatus::Error;
 }
 
-// a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point
+// a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale?, y_zero_point?, bias?. Without y_scale the
+// result is f32. The bias is i32 in units of a_scale * b_scale, or f32.
 InferStatus inferQlinearMatmul(InferContext &ctx) {
-  if (!checkCounts(ctx, 8, 8, 1, 1))
+  if (!checkCounts(ctx, 6, 9, 1, 1) || !checkQuantizedResult(ctx, 6))
     return InferStatus::Error;
-  for (size_t i : {0, 3, 7})
+  for (size_t i : {0, 3})
     if (!isByte(ctx.in[i].type))
       return ctx.fail("operand " + std::to_string(i) + ": expected i8 or u8, found " + ctx.in[i].str());
   for (size_t i : {1, 4, 6}) {
-    DType type = ctx.in[i].type;
+    DType type = ctx.has(i) ? ctx.in[i].type : DType::F32;
     if (type != DType::F32 && type != DType::F16 && type != DType::BF16)
       return ctx.fail("operand " + std::to_string(i) + ": expected a scale of f32, f16 or bf16, found " +
                       ctx.in[i].str());
@@ -231,20 +232,28 @@ InferStatus inferQlinearMatmul(InferContext &ctx) {
   if (!checkQuads(ctx, 3))
     return InferStatus::Error;
   for (size_t i : {6, 7})
-    if (ctx.in[i].hasRank && !ctx.in[i].elements().isUnknown() && !mergeDims(ctx.in[i].elements(), Dim(1)))
+    if (ctx.has(i) && ctx.in[i].hasRank && !ctx.in[i].elements().isUnknown() &&
+        !mergeDims(ctx.in[i].elements(), Dim(1)))
       return ctx.fail("operand " + std::to_string(i) + ": expected one element, found " + ctx.in[i].str());
   auto scaleFits = [&](size_t scale, size_t zero) {
     const TensorInfo &s = ctx.in[scale], &z = ctx.in[zero];
     if (!s.hasRank || !z.hasRank || !s.elements().isConst() || !z.elements().isConst())
       return true;
-    return s.elements().provablyEqual(z.elements());
+    return s.elements().provablyEqual(z.elements()) || z.elements().is(1);
   };
   if (!scaleFits(1, 2) || !scaleFits(4, 5))
     return ctx.fail("expected as many scales as zero points");
-  ctx.out[0].type = ctx.in[7].type;
   Dim columns;
-  bool fits = productDims(ctx, 0, 3, false, false, ctx.out[0], columns) && checkZeroPoint(ctx, 2, 0, true) &&
-              checkZeroPoint(ctx, 5, 3, false);
+  bool isTransposed = ctx.attrs.i("trans_b", 0) != 0;
+  bool fits = productDims(ctx, 0, 3, false, isTransposed, ctx.out[0], columns) &&
+              checkZeroPoint(ctx, 2, 0, true) && checkZeroPoint(ctx, 5, 3, false, isTransposed);
+  if (fits && ctx.has(8)) {
+    const TensorInfo &bias = ctx.in[8];
+    bool isBias = (bias.type == DType::I32 || bias.type == DType::F32) &&
+                  (!bias.hasRank || (bias.rank() == 1 && mergeDims(bias.dims[0], columns)));
+    if (!isBias)
+      return ctx.fail("bias: expected i32 or f32 of [" + columns.str() + "], found " + bias.str());
+  }
   return fits ? InferStatus::Ok : InferStatus::Error;
 }
 

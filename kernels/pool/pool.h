@@ -9,6 +9,12 @@ bool acceptsPoolF32(const KernelCall &call);
 void preparePoolF32(const KernelCall &call, KernelWork &work);
 template <Isa isa> void runPoolF32(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
+/// Maxima of bytes without indices, and qlinear_pool.
+bool acceptsPoolBytes(const KernelCall &call);
+void preparePoolBytes(const KernelCall &call, KernelWork &work);
+void prepareQlinearPool(const KernelCall &call, KernelWork &work);
+template <Isa isa> void runPoolBytes(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
 /// Everything else, one output at a time.
 void preparePoolReference(const KernelCall &call, KernelWork &work);
 void runPoolReference(const KernelCall &call, const KernelWork &work, const KernelPart &part);

@@ -20,6 +20,33 @@ bool isPoolType(DType type) {
   }
 }
 
+// The result's dims of a window over x.
+bool poolDims(InferContext &ctx, bool channelsLast) {
+  const TensorInfo &x = ctx.in[0];
+  TensorInfo &result = ctx.out[0];
+  WindowAttrs window;
+  if (const char *error = window.read(ctx.attrs, x.rank() - 2)) {
+    ctx.error = error;
+    return false;
+  }
+  result.hasRank = true;
+  result.dims = x.dims;
+  for (int i = 0; i < window.rank; ++i) {
+    int axis = i + (channelsLast ? 1 : 2);
+    if (window.padBegin[i] >= window.extent(i) && window.padBegin[i] > 0) {
+      ctx.error = "pads: expected less than the window's " + std::to_string(window.extent(i)) +
+                  " elements, found " + std::to_string(window.padBegin[i]);
+      return false;
+    }
+    result.dims[axis] = window.output(i, x.dims[axis]);
+    if (result.dims[axis].isConst() && result.dims[axis].value() < 0) {
+      ctx.error = "the window is larger than the padded input of " + x.dims[axis].str() + " elements";
+      return false;
+    }
+  }
+  return true;
+}
+
 InferStatus inferPool(InferContext &ctx) {
   if (!checkCounts(ctx, 1, 1, 1, 2))
     return InferStatus::Error;
@@ -45,26 +72,48 @@ InferStatus inferPool(InferContext &ctx) {
   }
   if (!x.hasRank)
     return InferStatus::Ok;
-  WindowAttrs window;
-  if ((error = window.read(ctx.attrs, x.rank() - 2)))
-    return ctx.fail(error);
   if (!ctx.attrs.has("kernel_shape"))
     return ctx.fail("kernel_shape: expected one entry per spatial dim");
-  result.hasRank = true;
-  result.dims = x.dims;
-  for (int i = 0; i < window.rank; ++i) {
-    int axis = i + (channelsLast ? 1 : 2);
-    if (window.padBegin[i] >= window.extent(i) && window.padBegin[i] > 0)
-      return ctx.fail("pads: expected less than the window's " + std::to_string(window.extent(i)) +
-                      " elements, found " + std::to_string(window.padBegin[i]));
-    result.dims[axis] = window.output(i, x.dims[axis]);
-    if (result.dims[axis].isConst() && result.dims[axis].value() < 0)
-      return ctx.fail("the window is larger than the padded input of " + x.dims[axis].str() + " elements");
-  }
+  if (!poolDims(ctx, channelsLast))
+    return InferStatus::Error;
   if (hasIndices) {
     ctx.out[1].hasRank = true;
     ctx.out[1].dims = result.dims;
   }
+  return InferStatus::Ok;
+}
+
+// x, x_scale, x_zero_point, y_scale, y_zero_point; over all pixels without kernel_shape.
+InferStatus inferQlinearPool(InferContext &ctx) {
+  if (!checkCounts(ctx, 5, 5, 1, 1))
+    return InferStatus::Error;
+  const TensorInfo &x = ctx.in[0];
+  for (size_t i : {0, 4})
+    if (ctx.in[i].type != DType::I8 && ctx.in[i].type != DType::U8)
+      return ctx.fail("operand " + std::to_string(i) + ": expected i8 or u8, found " + ctx.in[i].str());
+  if (!checkType(ctx, 1, DType::F32) || !checkType(ctx, 2, x.type) || !checkType(ctx, 3, DType::F32))
+    return InferStatus::Error;
+  for (size_t i : {1, 2, 3, 4})
+    if (!ctx.in[i].elements().isUnknown() && !mergeDims(ctx.in[i].elements(), Dim(1)))
+      return ctx.fail("operand " + std::to_string(i) + ": expected one element, found " + ctx.in[i].str());
+  const char *error = nullptr;
+  bool channelsLast = readChannelsLast(ctx.attrs, error);
+  if (error)
+    return ctx.fail(error);
+  ctx.out[0].type = ctx.in[4].type;
+  if (!x.hasRank)
+    return InferStatus::Ok;
+  if (x.rank() < 3 || x.rank() > 2 + kMaxSpatial)
+    return ctx.fail("expected one to three spatial dims, found " + x.str());
+  if (ctx.attrs.has("kernel_shape"))
+    return poolDims(ctx, channelsLast) ? InferStatus::Ok : InferStatus::Error;
+  if (ctx.attrs.has("strides") || ctx.attrs.has("pads") || ctx.attrs.has("dilations") ||
+      ctx.attrs.s("auto_pad", "NOTSET") != "NOTSET")
+    return ctx.fail("kernel_shape: expected with other attributes of the window");
+  ctx.out[0].hasRank = true;
+  ctx.out[0].dims = x.dims;
+  for (int i = 0; i < x.rank() - 2; ++i)
+    ctx.out[0].dims[i + (channelsLast ? 1 : 2)] = Dim(1);
   return InferStatus::Ok;
 }
 
@@ -120,6 +169,7 @@ InferStatus inferMaxUnpool(InferContext &ctx) {
 
 constexpr OpEntry kOps[] = {
     {"pool", inferPool},
+    {"qlinear_pool", inferQlinearPool},
     {"max_unpool", inferMaxUnpool},
 };
 

@@ -16,6 +16,21 @@ template <typename T>
 using DequantizeLoop = void (*)(const T *x, const float *scale, const T *zero, int64_t step, float *y,
                                 int64_t n);
 
+enum class QuantBinary : uint8_t { Add, Sub, Mul };
+
+/// y = quantised kind(a, b) for n bytes. Signed bytes are read and written with their top bit flipped, and
+/// the zero points are those of the flipped bytes, so that one loop serves all types. Every step rounds as
+/// dequantising, computing in f32 and quantising do.
+struct QuantBinaryRun {
+  QuantBinary kind;
+  const uint8_t *a, *b;
+  bool aIsScalar, bIsScalar;
+  uint8_t aFlip, bFlip, yFlip; // 0 or 0x80
+  float aScale, bScale, yScale, aZero, bZero, yZero;
+  uint8_t *y;
+  int64_t n;
+};
+
 struct QuantLoops {
   QuantizeLoop<uint8_t> quantizeU8;
   QuantizeLoop<int8_t> quantizeI8;
@@ -24,6 +39,7 @@ struct QuantLoops {
   DequantizeLoop<int32_t> dequantizeI32;
   /// Lowers *low and raises *high to the block's smallest and largest element.
   void (*range)(const float *x, int64_t n, float *low, float *high);
+  void (*binary)(const QuantBinaryRun &);
 };
 
 extern const QuantLoops kQuantLoopsBaseline, kQuantLoopsAvx2, kQuantLoopsAvx512;

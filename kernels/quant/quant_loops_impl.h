@@ -84,10 +84,54 @@ void range(const float *x, int64_t n, float *low, float *high) {
   }
 }
 
+typedef uint8_t vu8 __attribute__((ext_vector_type(kLanes)));
+DSPARK_SIMD vu8 loadBytes(const uint8_t *p, int64_t lanes) {
+  vu8 raw = vu8(uint8_t(0));
+  __builtin_memcpy(&raw, p, lanes == kLanes ? size_t(kLanes) : size_t(lanes));
+  return raw;
+}
+
+template <QuantBinary kind> void binaryOf(const QuantBinaryRun &run) {
+  auto real = [](vu8 x, uint8_t flip, float zero, float scale) __attribute__((always_inline)) {
+    return (__builtin_convertvector(x ^ vu8(flip), vf) - zero) * scale;
+  };
+  vf aFixed = real(vu8(*run.a), run.aFlip, run.aZero, run.aScale),
+     bFixed = real(vu8(*run.b), run.bFlip, run.bZero, run.bScale);
+  for (int64_t i = 0; i < run.n; i += kLanes) {
+    int64_t lanes = run.n - i < kLanes ? run.n - i : kLanes;
+    vf a = run.aIsScalar ? aFixed : real(loadBytes(run.a + i, lanes), run.aFlip, run.aZero, run.aScale);
+    vf b = run.bIsScalar ? bFixed : real(loadBytes(run.b + i, lanes), run.bFlip, run.bZero, run.bScale);
+    vf value = kind == QuantBinary::Add ? a + b : kind == QuantBinary::Sub ? a - b : a * b;
+    value = round(value / run.yScale) + run.yZero;
+    value = select(value >= 0.0f, value, splat(0));
+    value = select(value > 255.0f, splat(255), value);
+    vu8 bytes = __builtin_convertvector(__builtin_convertvector(value, vi), vu8) ^ vu8(run.yFlip);
+    __builtin_memcpy(run.y + i, &bytes, lanes == kLanes ? size_t(kLanes) : size_t(lanes));
+  }
+}
+void binary(const QuantBinaryRun &run) {
+  if (run.n <= 0)
+    return;
+  switch (run.kind) {
+  case QuantBinary::Add:
+    return binaryOf<QuantBinary::Add>(run);
+  case QuantBinary::Sub:
+    return binaryOf<QuantBinary::Sub>(run);
+  case QuantBinary::Mul:
+    return binaryOf<QuantBinary::Mul>(run);
+  }
+}
+
 } // namespace
 
 extern const QuantLoops DSPARK_QUANT_LOOPS = {
-    quantize<uint8_t>, quantize<int8_t>, dequantize<uint8_t>, dequantize<int8_t>, dequantizeI32, range,
+    quantize<uint8_t>,
+    quantize<int8_t>,
+    dequantize<uint8_t>,
+    dequantize<int8_t>,
+    dequantizeI32,
+    range,
+    binary,
 };
 
 } // namespace dspark

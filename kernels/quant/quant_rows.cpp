@@ -2,6 +2,7 @@
 #include "kernels/common/broadcast.h"
 #include "kernels/common/element.h"
 #include "kernels/common/families.h"
+#include "kernels/quant/byte_ops.h"
 #include "kernels/quant/granularity.h"
 #include "kernels/quant/quant_loops.h"
 #include <cmath>
@@ -249,6 +250,13 @@ std::span<const Kernel> quantKernels() {
        prepareDynamic<Isa::Avx2>, runDynamic},
       {"dynamic_quantize_linear", "dynamic_quantize_linear", Isa::Baseline, nullptr,
        prepareDynamic<Isa::Baseline>, runDynamic},
+      {"lookup", "lookup", Isa::Baseline, nullptr, prepareLookup, runLookup},
+      {"qlinear_binary", "qlinear_binary_avx512", Isa::Avx512, nullptr, prepareQlinearBinary,
+       runQlinearBinary<Isa::Avx512>},
+      {"qlinear_binary", "qlinear_binary_avx2", Isa::Avx2, nullptr, prepareQlinearBinary,
+       runQlinearBinary<Isa::Avx2>},
+      {"qlinear_binary", "qlinear_binary", Isa::Baseline, nullptr, prepareQlinearBinary,
+       runQlinearBinary<Isa::Baseline>},
   };
   return rows;
 }

@@ -120,6 +120,40 @@ InferStatus inferDynamicQuantize(InferContext &ctx) {
   return InferStatus::Ok;
 }
 
+bool isByte(DType type) { return type == DType::U8 || type == DType::I8; }
+
+/// Operands i (f32 scale) and i + 1 (zero point of `type`) of one element each.
+bool expectByteScale(InferContext &ctx, size_t i, DType type) {
+  return checkType(ctx, i, DType::F32) && checkType(ctx, i + 1, type) && expectScalar(ctx, i) &&
+         expectScalar(ctx, i + 1);
+}
+
+/// x, table of 256 bytes; the table of a signed x begins at -128.
+InferStatus inferLookup(InferContext &ctx) {
+  if (!checkCounts(ctx, 2, 2, 1, 1) || !expectType(ctx, 0, isByte, "an i8 or u8") ||
+      !expectType(ctx, 1, isByte, "an i8 or u8") || !expectRank(ctx, 1, 1) || !expectSize(ctx, 1, 0, 256))
+    return InferStatus::Error;
+  sameDims(ctx, ctx.in[1].type);
+  return InferStatus::Ok;
+}
+
+/// a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point
+InferStatus inferQlinearBinary(InferContext &ctx) {
+  if (!checkCounts(ctx, 8, 8, 1, 1) || !expectType(ctx, 0, isByte, "an i8 or u8") ||
+      !expectType(ctx, 3, isByte, "an i8 or u8") || !expectType(ctx, 7, isByte, "an i8 or u8") ||
+      !expectByteScale(ctx, 1, ctx.in[0].type) || !expectByteScale(ctx, 4, ctx.in[3].type) ||
+      !expectByteScale(ctx, 6, ctx.in[7].type))
+    return InferStatus::Error;
+  std::string_view kind = ctx.attrs.s("kind", "");
+  if (kind != "add" && kind != "sub" && kind != "mul")
+    return ctx.fail("kind: expected add, sub or mul, found " + std::string(kind));
+  const TensorInfo operands[] = {ctx.in[0], ctx.in[3]};
+  if (!broadcastDims(ctx, operands, ctx.out[0]))
+    return InferStatus::Error;
+  ctx.out[0].type = ctx.in[7].type;
+  return InferStatus::Ok;
+}
+
 } // namespace
 
 std::span<const OpEntry> quantOps() {
@@ -127,6 +161,8 @@ std::span<const OpEntry> quantOps() {
       {.name = "quantize_linear", .infer = inferQuantize},
       {.name = "dequantize_linear", .infer = inferDequantize},
       {.name = "dynamic_quantize_linear", .infer = inferDynamicQuantize},
+      {.name = "lookup", .infer = inferLookup, .inPlace = 1},
+      {.name = "qlinear_binary", .infer = inferQlinearBinary, .inPlace = 1 | 1 << 3},
   };
   return entries;
 }

@@ -23,6 +23,7 @@ StatusOr<uint64_t> expectedBytes(const StepInfo &step, std::string_view layout, 
     weight.inputs = weight.isTransposed ? dims[0] : dims[1] * weight.group;
     for (size_t i = 2; i < rank; ++i)
       weight.spatial *= dims[i];
+    weight.elementBytes = elementBytes;
     return packedBytes(layout, weight);
   }
   MatrixWeight weight;

@@ -61,16 +61,52 @@ template <typename T> void packPanels(const MatrixWeight &w, const T *source, T 
       packPanel(source, w.k, w.n, n0, kStride, nStride, out);
 }
 
+// The bytes of one panel in quads of terms, filled term by term; then the columns' sums.
+class QuadPanel {
+public:
+  QuadPanel(uint8_t *panel, int64_t k, bool isSigned)
+      : panel(panel), bytes((k + 3) / 4 * 4 * kPanel), flip(isSigned ? 0 : 0x80) {
+    std::memset(panel, 0, size_t(bytes));
+  }
+  ~QuadPanel() { std::memcpy(panel + bytes, sums, sizeof(sums)); }
+  static int64_t size(int64_t k) { return (k + 3) / 4 * 4 * kPanel + kPanel * int64_t(sizeof(int32_t)); }
+
+  void set(int64_t k, int64_t column, uint8_t value) {
+    value ^= flip;
+    panel[(k / 4 * kPanel + column) * 4 + k % 4] = value;
+    sums[column] += uint32_t(int32_t(int8_t(value)));
+  }
+
+private:
+  uint8_t *panel;
+  int64_t bytes;
+  uint8_t flip;
+  uint32_t sums[kPanel] = {};
+};
+
 void packQuads(const MatrixWeight &w, const uint8_t *source, uint8_t *out) {
   int64_t kStride = w.isTransposed ? 1 : w.n, nStride = w.isTransposed ? w.k : 1;
-  int64_t panelBytes = (w.k + 3) / 4 * 4 * kPanel;
   for (int64_t b = 0; b < w.batch; ++b, source += w.k * w.n)
-    for (int64_t n0 = 0; n0 < w.n; n0 += kPanel, out += panelBytes) {
-      std::memset(out, 0, size_t(panelBytes));
+    for (int64_t n0 = 0; n0 < w.n; n0 += kPanel, out += QuadPanel::size(w.k)) {
+      QuadPanel panel(out, w.k, w.isSigned);
       for (int64_t k = 0; k < w.k; ++k)
         for (int64_t j = 0; j < std::min(kPanel, w.n - n0); ++j)
-          out[(k / 4 * kPanel + j) * 4 + k % 4] = source[k * kStride + (n0 + j) * nStride];
+          panel.set(k, j, source[k * kStride + (n0 + j) * nStride]);
     }
+}
+
+// One group of a convolution: K is (tap, input channel), column n is an output channel.
+void packConvQuads(const ConvWeight &w, const uint8_t *source, uint8_t *out) {
+  int64_t inputs = w.inputs / w.group, outputs = w.outputs / w.group;
+  int64_t outputStride = w.isTransposed ? w.spatial : inputs * w.spatial;
+  int64_t inputStride = w.isTransposed ? outputs * w.spatial : w.spatial;
+  for (int64_t n0 = 0; n0 < outputs; n0 += kPanel, out += QuadPanel::size(w.spatial * inputs)) {
+    QuadPanel panel(out, w.spatial * inputs, w.isSigned);
+    for (int64_t j = 0; j < std::min(kPanel, outputs - n0); ++j)
+      for (int64_t i = 0; i < inputs; ++i)
+        for (int64_t tap = 0; tap < w.spatial; ++tap)
+          panel.set(tap * inputs + i, j, source[(n0 + j) * outputStride + i * inputStride + tap]);
+  }
 }
 
 // One group: K is (tap, input channel), column n is an output channel.
@@ -83,6 +119,16 @@ void packConvGroup(const ConvWeight &w, const float *source, float *out) {
       packPanel(source + tap, inputs, outputs, n0, inputStride, outputStride, out + tap * inputs * kPanel);
 }
 
+template <typename T>
+void packDepthwise(const ConvWeight &w, std::span<const std::byte> source, std::span<std::byte> packed,
+                   auto convert) {
+  const T *from = reinterpret_cast<const T *>(source.data());
+  T *to = reinterpret_cast<T *>(packed.data());
+  for (int64_t tap = 0; tap < w.spatial; ++tap)
+    for (int64_t c = 0; c < w.outputs; ++c)
+      to[tap * w.outputs + c] = convert(from[c * w.spatial + tap]);
+}
+
 } // namespace
 
 StatusOr<uint64_t> packedBytes(std::string_view layout, const MatrixWeight &w) {
@@ -91,19 +137,27 @@ StatusOr<uint64_t> packedBytes(std::string_view layout, const MatrixWeight &w) {
   if (layout == "panel16" && (w.elementBytes == 4 || w.elementBytes == 1))
     return checkedBytes(product({w.batch, panels(w.n), kPanel, w.k, w.elementBytes}), layout);
   if (layout == "panel16k4" && w.elementBytes == 1)
-    return checkedBytes(product({w.batch, panels(w.n), kPanel, (w.k + 3) / 4 * 4}), layout);
+    return checkedBytes(product({w.batch, panels(w.n), kPanel, (w.k + 3) / 4 * 4 + 4}), layout);
   return unknownLayout(layout, "panel16 of 4- or 1-byte elements, or panel16k4 of bytes");
 }
 
 StatusOr<uint64_t> packedBytes(std::string_view layout, const ConvWeight &w) {
-  if (w.group < 1 || w.inputs < 0 || w.outputs < 0 || w.inputs % w.group != 0 || w.outputs % w.group != 0)
+  if (w.group < 1 || w.inputs < 0 || w.outputs < 0 || w.inputs % w.group != 0 || w.outputs % w.group != 0 ||
+      w.spatial < 0)
     return invalidArgument("packed layout: expected channels that are multiples of the group");
-  if (layout == "panel16")
+  if (layout == "panel16" && w.elementBytes == 4)
     return checkedBytes(
         product({w.group, panels(w.outputs / w.group), kPanel, w.spatial, w.inputs / w.group, 4}), layout);
-  if (layout == "depthwise" && w.inputs == w.group && w.outputs == w.group)
-    return checkedBytes(product({w.spatial, w.outputs, 4}), layout);
-  return unknownLayout(layout, "panel16, or depthwise with one channel per group");
+  if (layout == "panel16k4" && w.elementBytes == 1) {
+    int64_t depth = product({w.spatial, w.inputs / w.group});
+    return checkedBytes(
+        depth < 0 ? -1 : product({w.group, panels(w.outputs / w.group), kPanel, (depth + 3) / 4 * 4 + 4}),
+        layout);
+  }
+  if (layout == "depthwise" && w.inputs == w.group && w.outputs == w.group &&
+      (w.elementBytes == 4 || w.elementBytes == 1))
+    return checkedBytes(product({w.spatial, w.outputs, w.elementBytes}), layout);
+  return unknownLayout(layout, "panel16 of f32, panel16k4 of bytes, or depthwise with one channel per group");
 }
 
 Status packWeight(std::string_view layout, const MatrixWeight &w, std::span<const std::byte> source,
@@ -128,18 +182,27 @@ Status packWeight(std::string_view layout, const ConvWeight &w, std::span<const 
   StatusOr<uint64_t> bytes = packedBytes(layout, w);
   DSPARK_RETURN_IF_ERROR(bytes.status());
   int64_t elements = product({w.inputs, w.outputs / w.group, w.spatial});
-  DSPARK_RETURN_IF_ERROR(checkSpans(uint64_t(elements) * 4, source.size(), *bytes, packed.size()));
-  const float *from = reinterpret_cast<const float *>(source.data());
-  float *to = reinterpret_cast<float *>(packed.data());
-  if (layout == "depthwise") {
-    for (int64_t tap = 0; tap < w.spatial; ++tap)
-      for (int64_t c = 0; c < w.outputs; ++c)
-        to[tap * w.outputs + c] = from[c * w.spatial + tap];
+  if (elements < 0)
+    return checkedBytes(-1, layout).status();
+  DSPARK_RETURN_IF_ERROR(
+      checkSpans(uint64_t(elements * w.elementBytes), source.size(), *bytes, packed.size()));
+  if (layout == "depthwise" && w.elementBytes == 4) {
+    packDepthwise<float>(w, source, packed, [](float value) { return value; });
     return Status::ok();
   }
-  uint64_t groupElements = *bytes / 4 / uint64_t(w.group);
-  for (int64_t g = 0; g < w.group; ++g)
-    packConvGroup(w, from + g * (elements / w.group), to + uint64_t(g) * groupElements);
+  if (layout == "depthwise") {
+    packDepthwise<uint8_t>(w, source, packed,
+                           [flip = w.isSigned ? 0 : 0x80](uint8_t value) { return uint8_t(value ^ flip); });
+    return Status::ok();
+  }
+  for (int64_t g = 0; g < w.group; ++g) {
+    const std::byte *from = source.data() + g * (elements / w.group) * w.elementBytes;
+    std::byte *to = packed.data() + g * int64_t(*bytes / uint64_t(w.group));
+    if (w.elementBytes == 1)
+      packConvQuads(w, reinterpret_cast<const uint8_t *>(from), reinterpret_cast<uint8_t *>(to));
+    else
+      packConvGroup(w, reinterpret_cast<const float *>(from), reinterpret_cast<float *>(to));
+  }
   return Status::ok();
 }
 

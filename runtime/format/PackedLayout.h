@@ -5,8 +5,12 @@
 //   panel16    B[K, N] of f32 or 8-bit elements as [ceil(N/16)][K][16], columns beyond N zero. A
 //   convolution's weights have
 //              that per group, with K ordered (spatial..., input channels)
-//   panel16k4  B[K, N] of 8-bit elements as [ceil(N/16)][ceil(K/4)][16][4], everything beyond K and N zero
-//   depthwise  weights of a depthwise convolution as [spatial...][channels]
+//   panel16k4  B[K, N] of 8-bit elements as [ceil(N/16)] of [ceil(K/4)][16][4] signed bytes, everything
+//   beyond K
+//              and N zero, and the sums of the 16 columns as i32. A convolution's weights as in panel16
+//   depthwise  weights of a depthwise convolution as [spatial...][channels]; 8-bit ones are signed
+//
+// Unsigned bytes become signed by taking 128 off, so that kernels know one kind.
 #pragma once
 #include "runtime/base/Status.h"
 #include <cstddef>
@@ -22,6 +26,7 @@ struct MatrixWeight {
   int64_t k = 0, n = 0;
   bool isTransposed = false;
   int64_t elementBytes = 4; // 4 or 1
+  bool isSigned = true;     // matters to panel16k4
 };
 
 /// A convolution's weights, row-major: [outputs, inputs / group, spatial...], for a transposed convolution
@@ -31,6 +36,8 @@ struct ConvWeight {
   int64_t inputs = 0, outputs = 0; // channels of all groups together
   int64_t spatial = 1;             // taps of one filter
   bool isTransposed = false;
+  int64_t elementBytes = 4; // 4 or 1
+  bool isSigned = true;     // of bytes
 };
 
 /// Bytes of the packed form; InvalidArgument if the layout does not exist for that element size or the

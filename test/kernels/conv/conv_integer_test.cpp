@@ -1,5 +1,6 @@
 // Integer convolutions are exact: sums of x and w without their zero points, padding counting as the zero
 // point.
+#include "runtime/format/PackedLayout.h"
 #include "test/kernels/kernel_case.h"
 
 namespace dspark {
@@ -61,6 +62,8 @@ TEST(QlinearConv, RoundsToNearestAndSaturates) {
   Shape s{1, 6, 18, 1};
   auto scale = [](float v) { return filled<float>(DType::F32, {}, [&] { return v; }); };
   for (const Kernel *row : rowsOf("qlinear_conv")) {
+    if (std::string_view(row->name).find("depthwise") != std::string_view::npos)
+      continue; // takes packed weights only
     Tensor zero = zeros(DType::U8, {});
     std::vector<Tensor> in = {
         filled<uint8_t>(DType::U8, {s.n, s.c, s.h, s.w}, rng),
@@ -80,6 +83,76 @@ TEST(QlinearConv, RoundsToNearestAndSaturates) {
       ASSERT_NEAR(double(byteAt(y, i)), std::clamp(exact, 0.0, 255.0), 0.5 + 1e-4) << row->name << " " << i;
     }
   }
+}
+
+// Channels moved last: [N, C, H, W] to [N, H, W, C].
+Tensor channelsLast(const Tensor &t) {
+  Tensor out = t;
+  int64_t c = t.dims[1], pixels = t.dims[2] * t.dims[3];
+  for (int64_t n = 0; n < t.dims[0]; ++n)
+    for (int64_t i = 0; i < c; ++i)
+      for (int64_t p = 0; p < pixels; ++p)
+        out.as<uint8_t>()[(n * pixels + p) * c + i] = t.as<uint8_t>()[(n * c + i) * pixels + p];
+  out.dims = {t.dims[0], t.dims[2], t.dims[3], c};
+  return out;
+}
+
+// Packed weights and channels last give the very bytes that ONNX's own form gives, and these are what the
+// formula says: nearest(sum * (xs * ws / ys) + bias / ys) + zero in f32.
+TEST(QlinearConv, LayoutsGiveTheSameBytes) {
+  std::mt19937 rng(5);
+  auto scale = [](float v) { return filled<float>(DType::F32, {}, [&] { return v; }); };
+  for (const Kernel *row : rowsOf("qlinear_conv"))
+    for (Shape s : {Shape{2, 3, 20, 1}, Shape{1, 8, 8, 2}, Shape{1, 40, 33, 1}, Shape{1, 37, 37, 37, 9, 11},
+                    Shape{1, 64, 64, 64, 9, 9}, Shape{1, 16, 16, 1, 5, 5, 1}})
+      for (int form = 0; form < 8; ++form) {
+        bool isDepthwise = s.group > 1 && s.group == s.c;
+        bool isDepthwiseRow = std::string_view(row->name).find("depthwise") != std::string_view::npos;
+        if (isDepthwiseRow != isDepthwise)
+          continue;
+        DType type = form & 1 ? DType::I8 : DType::U8, wType = form & 2 ? DType::U8 : DType::I8;
+        bool isBounded = (form & 4) != 0;
+        Tensor x = filled<uint8_t>(type, {s.n, s.c, s.h, s.w}, rng),
+               w = filled<uint8_t>(wType, {s.o, s.c / s.group, s.k, s.k}, rng);
+        ConvWeight shape{s.group, s.c, s.o, s.k * s.k, false, 1, wType == DType::I8};
+        const char *layout = isDepthwise ? "depthwise" : "panel16k4";
+        Tensor packed = w;
+        packed.bytes.assign(*packedBytes(layout, shape), std::byte(0xff));
+        ASSERT_TRUE(packWeight(layout, shape, w.bytes, packed.bytes).isOk());
+        std::vector<Tensor> in = {
+            channelsLast(x),
+            scale(0.02f),
+            filled<uint8_t>(type, {}, rng),
+            packed,
+            filled<float>(DType::F32, {s.o}, [&] { return 0.001f * float(1 + rng() % 50); }),
+            filled<uint8_t>(wType, {}, rng),
+            scale(0.7f),
+            filled<uint8_t>(DType::U8, {}, [] { return 100; }),
+            uniform({s.o}, rng)};
+        AttrList last = attrsOf(s);
+        last.set("layout", "nhwc").set("packed", layout);
+        if (isBounded)
+          last.set("activation", "clip").setFloat("act_alpha", -20).setFloat("act_beta", 35.1);
+        Tensor y = runRow(*row, in, last)[0];
+        float low = isBounded ? std::nearbyint(-20 / 0.7f) : -100,
+              high = isBounded ? std::nearbyint(35.1f / 0.7f) : 155;
+        for (int64_t i = 0; i < y.elements(); ++i) {
+          int64_t o = i % s.o, pixel = i / s.o % (s.outH() * s.outW()), n = i / s.o / (s.outH() * s.outW());
+          int64_t sum = sumAt(s, x, byteAt(in[2], 0), w, in[5], (n * s.o + o) * s.outH() * s.outW() + pixel);
+          float value = float(sum) * (0.02f * in[4].as<float>()[o] / 0.7f) + in[8].as<float>()[o] / 0.7f;
+          ASSERT_EQ(byteAt(y, i), int64_t(std::nearbyint(std::clamp(value, low, high))) + 100)
+              << row->name << " form " << form << " element " << i;
+        }
+        if (isDepthwise)
+          continue;
+        in[0] = x;
+        in[3] = w;
+        AttrList first = attrsOf(s);
+        if (isBounded)
+          first.set("activation", "clip").setFloat("act_alpha", -20).setFloat("act_beta", 35.1);
+        Tensor same = channelsLast(runRow(*row, in, first)[0]);
+        ASSERT_EQ(same.bytes, y.bytes) << row->name << " form " << form;
+      }
 }
 
 // With offsets of zero and masks of one it is a plain convolution; whole offsets move the window.

@@ -22,7 +22,7 @@ Tensor extremeBytes(DType type, std::vector<int64_t> dims, std::mt19937 &rng) {
 
 Tensor packQuads(const Tensor &b) {
   Tensor packed = b;
-  MatrixWeight weight{1, b.dims[0], b.dims[1], false, 1};
+  MatrixWeight weight{1, b.dims[0], b.dims[1], false, 1, b.type == DType::I8};
   packed.bytes.assign(*packedBytes("panel16k4", weight), std::byte(0xff));
   EXPECT_TRUE(packWeight("panel16k4", weight, b.bytes, packed.bytes).isOk());
   return packed;
@@ -81,6 +81,87 @@ TEST(QlinearMatmul, RoundsToNearestAndSaturates) {
             << row->name << " element " << i;
       }
     }
+}
+
+// The result of sums * scale + offset in f32, bounded and rounded as the kernels promise: the same at every
+// level.
+float requantized(int64_t sum, float scale, float offset, float zero, float low, float high) {
+  float value = float(sum) * scale + offset;
+  return std::nearbyint(std::clamp(value, low - zero, high - zero)) + zero;
+}
+
+TEST(QlinearMatmul, PackedWeightsBiasAndBoundsGiveTheSameBitsEverywhere) {
+  std::mt19937 rng(3);
+  auto scales = [&](int64_t count) {
+    return filled<float>(DType::F32, count ? std::vector{count} : std::vector<int64_t>{},
+                         [&] { return 0.001f * float(1 + rng() % 50); });
+  };
+  for (const Kernel *row : rowsOf("qlinear_matmul"))
+    for (auto [m, n, k] : {std::array<int64_t, 3>{1, 40, 33}, {7, 17, 64}, {101, 35, 600}, {3, 16, 1030}})
+      for (int form = 0; form < 32; ++form) {
+        DType aType = form & 1 ? DType::I8 : DType::U8, bType = form & 2 ? DType::I8 : DType::U8;
+        bool perColumn = (form & 4) != 0, transposed = (form & 8) != 0, relu = (form & 16) != 0;
+        DType yType = form & 1 ? DType::U8 : DType::I8;
+        Tensor b = extremeBytes(bType, transposed ? std::vector{n, k} : std::vector{k, n}, rng);
+        Tensor packed = b;
+        MatrixWeight weight{1, k, n, transposed, 1, bType == DType::I8};
+        packed.bytes.assign(*packedBytes("panel16k4", weight), std::byte(0xff));
+        ASSERT_TRUE(packWeight("panel16k4", weight, b.bytes, packed.bytes).isOk());
+        std::vector<Tensor> in = {
+            extremeBytes(aType, {m, k}, rng),
+            scales(0),
+            extremeBytes(aType, {}, rng),
+            packed,
+            scales(perColumn ? n : 0),
+            extremeBytes(bType, perColumn ? std::vector{n} : std::vector<int64_t>{}, rng),
+            filled<float>(DType::F32, {}, [&] { return float(k) * 0.03f; }),
+            filled<int8_t>(yType, {}, [] { return 7; }),
+            uniform({n}, rng)};
+        AttrList attrs;
+        attrs.set("packed", "panel16k4").set("trans_b", transposed ? 1 : 0);
+        if (relu)
+          attrs.set("activation", "relu");
+        Tensor y = runRow(*row, in, attrs)[0];
+        in[3] = b;
+        AttrList plain;
+        plain.set("trans_b", transposed ? 1 : 0);
+        if (relu)
+          plain.set("activation", "relu");
+        ASSERT_EQ(runRow(*row, in, plain)[0].bytes, y.bytes) << row->name << " unpacked, form " << form;
+        float aScale = *in[1].as<float>(), yScale = *in[6].as<float>(), low = yType == DType::I8 ? -128 : 0;
+        for (int64_t i = 0; i < m * n; ++i) {
+          int64_t sum = 0, r = i / n, c = i % n, column = perColumn ? c : 0;
+          for (int64_t t = 0; t < k; ++t)
+            sum += (byteAt(in[0], r * k + t) - byteAt(in[2], 0)) *
+                   (byteAt(b, transposed ? c * k + t : t * n + c) - byteAt(in[5], column));
+          float want = requantized(sum, aScale * in[4].as<float>()[column] / yScale,
+                                   in[8].as<float>()[c] / yScale, 7, relu ? 7 : low, low + 255);
+          ASSERT_EQ(byteAt(y, i), int64_t(want)) << row->name << " form " << form << " element " << i;
+        }
+      }
+}
+
+TEST(QlinearMatmul, WithoutAScaleTheResultIsFloat) {
+  std::mt19937 rng(4);
+  int64_t m = 19, n = 21, k = 50;
+  for (const Kernel *row : rowsOf("qlinear_matmul")) {
+    std::vector<Tensor> in = {extremeBytes(DType::U8, {m, k}, rng),
+                              floats({0.25f}, {}),
+                              extremeBytes(DType::U8, {}, rng),
+                              extremeBytes(DType::I8, {k, n}, rng),
+                              floats({0.5f}, {}),
+                              zeros(DType::I8, {}),
+                              {},
+                              {},
+                              uniform({n}, rng)};
+    Tensor y = runRow(*row, in, {})[0];
+    for (int64_t i = 0; i < m * n; ++i) {
+      int64_t sum = 0;
+      for (int64_t t = 0; t < k; ++t)
+        sum += (byteAt(in[0], i / n * k + t) - byteAt(in[2], 0)) * byteAt(in[3], t * n + i % n);
+      ASSERT_EQ(y.as<float>()[i], float(sum) * 0.125f + in[8].as<float>()[i % n]) << row->name << " " << i;
+    }
+  }
 }
 
 } // namespace

@@ -1,0 +1,189 @@
+// Depthwise qlinear_conv with channels last. Tiles are ranges of output rows; a tile widens the weights of
+// all channels once, then goes through its rows, block by block of channels. Padding is a row of zero points,
+// so that taking the zero point off is one number per channel: zero times the sum of its weights.
+#include "kernels/conv/conv_integer.h"
+#include "kernels/conv/conv_plan.h"
+#include "kernels/conv/qdepthwise.h"
+#include "kernels/matmul/integer_result.h"
+#include <algorithm>
+#include <cstring>
+
+namespace dspark {
+namespace {
+
+constexpr IntegerOperands kQlinear = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+
+struct State {
+  ConvPlan conv;
+  int64_t tiles, pairs, blocks;
+  // Offsets into a thread's scratch; the table of taps comes first.
+  int64_t weights, start, padding, sums;
+};
+static_assert(sizeof(State) <= 512);
+
+// The first channel of a block. The last one begins earlier where channels do not fill it, and computes some
+// of them a second time.
+int64_t blockAt(const ConvPlan &conv, int64_t block) {
+  return std::max<int64_t>(std::min(block * kDepthwiseChannels, conv.outChannels - kDepthwiseChannels), 0);
+}
+
+// One tile's operands and scratch.
+struct Tile {
+  const KernelCall &call;
+  const State &state;
+  Isa isa;
+  std::byte *scratch;
+
+  const ConvPlan &conv = state.conv;
+  const QDepthwiseOps &ops = qdepthwiseOps(isa);
+  const std::byte **table = reinterpret_cast<const std::byte **>(scratch);
+  int16_t *weights = reinterpret_cast<int16_t *>(scratch + state.weights);
+  int32_t *start = reinterpret_cast<int32_t *>(scratch + state.start);
+  std::byte *padding = scratch + state.padding;
+  int32_t *sums = reinterpret_cast<int32_t *>(scratch + state.sums);
+  int64_t channels = std::min(conv.outChannels, kDepthwiseChannels); // of a block
+  bool isSigned = call.in[0].type == DType::I8;
+
+  int16_t *blockWeights(int64_t block) { return weights + block * state.pairs * 2 * kDepthwiseChannels; }
+
+  void widenWeights() {
+    const TensorView &w = call.in[3];
+    PanelZeros zeros(w, call.in[5]);
+    std::memset(padding, zeroAt(call.in[2], 0), size_t(conv.outChannels));
+    std::fill_n(table, 2 * state.pairs, padding);
+    for (int64_t block = 0; block < state.blocks; ++block) {
+      int64_t c = blockAt(conv, block);
+      int16_t zero[kIntegerColumns];
+      zeros.read(c, channels, zero);
+      ops.widen(w.as<int8_t>() + c, conv.taps, conv.outChannels, channels, zero, blockWeights(block));
+      // What a pixel of zero points only would sum to.
+      int32_t *from = start + block * kDepthwiseChannels;
+      std::fill_n(from, kDepthwiseChannels, 0);
+      sumRow(block, 1, false);
+      for (int64_t j = 0; j < kDepthwiseChannels; ++j)
+        from[j] = -sums[j];
+    }
+  }
+
+  // Input pixels that outputs [o2, end) of a row read, tap by tap; an odd number of taps is filled up.
+  void findTaps(const std::byte *image, int64_t o0, int64_t o1, int64_t o2, int64_t end) {
+    const std::byte **to = table;
+    for (; o2 < end; ++o2) {
+      for (int64_t k0 = 0; k0 < conv.kernel[0]; ++k0)
+        for (int64_t k1 = 0; k1 < conv.kernel[1]; ++k1) {
+          int64_t i0 = o0 * conv.stride[0] - conv.pad[0] + k0 * conv.dilation[0];
+          int64_t i1 = o1 * conv.stride[1] - conv.pad[1] + k1 * conv.dilation[1];
+          bool isLine = i0 >= 0 && i0 < conv.in[0] && i1 >= 0 && i1 < conv.in[1];
+          int64_t i2 = o2 * conv.stride[2] - conv.pad[2];
+          for (int64_t k2 = 0; k2 < conv.kernel[2]; ++k2, i2 += conv.dilation[2])
+            *to++ = isLine && i2 >= 0 && i2 < conv.in[2]
+                        ? image + ((i0 * conv.in[1] + i1) * conv.in[2] + i2) * conv.inChannels
+                        : padding;
+        }
+      if (conv.taps % 2 != 0)
+        *to++ = padding;
+    }
+  }
+
+  // Whether all taps of output coordinate o lie inside the image along one axis.
+  bool isInside(int axis, int64_t o) const {
+    int64_t first = o * conv.stride[axis] - conv.pad[axis];
+    return first >= 0 && first + (conv.kernel[axis] - 1) * conv.dilation[axis] < conv.in[axis];
+  }
+
+  // Sums of outputs that follow each other, for one block. Where all taps lie inside, the first output's
+  // serve all.
+  void sumRow(int64_t block, int64_t pixels, bool isInner) {
+    ops.row({table, isInner ? 0 : 2 * state.pairs, isInner ? conv.stride[2] * conv.inChannels : 0, pixels,
+             state.pairs, blockAt(conv, block), channels, isSigned, blockWeights(block),
+             start + block * kDepthwiseChannels, sums});
+  }
+
+  // Outputs [begin, end) of row `index`.
+  struct Piece {
+    int64_t begin, end;
+    bool isInner;
+  };
+  void runPiece(int64_t index, const Piece &piece, IntegerResult &result) {
+    int64_t o1 = index % conv.out[1], o0 = index / conv.out[1] % conv.out[0],
+            n = index / (conv.out[1] * conv.out[0]);
+    if (piece.begin >= piece.end)
+      return;
+    findTaps(call.in[0].as<std::byte>() + n * conv.inPixels() * conv.inChannels, o0, o1, piece.begin,
+             piece.isInner ? piece.begin + 1 : piece.end);
+    if (piece.isInner && conv.taps % 2 != 0)
+      table[conv.taps] = table[0]; // its weight is 0, but it moves on with the others
+    for (int64_t block = 0; block < state.blocks; ++block) {
+      int64_t c = blockAt(conv, block), at = (index * conv.out[2] + piece.begin) * conv.outChannels + c;
+      sumRow(block, piece.end - piece.begin, piece.isInner);
+      result.choose(c, channels);
+      result.store(igemmOps(isa), sums, piece.end - piece.begin, 0,
+                   call.out[0].as<std::byte>() + at * result.elementBytes(), conv.outChannels);
+    }
+  }
+
+  void runRow(int64_t index, IntegerResult &result) {
+    int64_t begin = 0, end = 0; // outputs whose taps all lie inside
+    if (isInside(0, index / conv.out[1] % conv.out[0]) && isInside(1, index % conv.out[1])) {
+      while (begin < conv.out[2] && !isInside(2, begin))
+        ++begin;
+      for (end = begin; end < conv.out[2] && isInside(2, end);)
+        ++end;
+    }
+    runPiece(index, {0, begin, false}, result);
+    runPiece(index, {begin, end, true}, result);
+    runPiece(index, {end, conv.out[2], false}, result);
+  }
+
+  void run(int64_t index) {
+    int64_t rows = conv.batch * conv.out[0] * conv.out[1];
+    int64_t first = rows * index / state.tiles, end = rows * (index + 1) / state.tiles;
+    if (first >= end || conv.out[2] == 0 || channels == 0)
+      return;
+    widenWeights();
+    IntegerResult result(call, kQlinear);
+    for (int64_t r = first; r < end; ++r)
+      runRow(r, result);
+  }
+};
+
+} // namespace
+
+bool acceptsQlinearDepthwise(const KernelCall &call) { return call.attrs.s("packed", "") == "depthwise"; }
+
+void prepareQlinearDepthwise(const KernelCall &call, KernelWork &work) {
+  State &state = work.make<State>();
+  ConvPlan &conv = state.conv;
+  conv.read(call, 3, false);
+  state.pairs = (conv.taps + 1) / 2;
+  state.blocks = (conv.outChannels + kDepthwiseChannels - 1) / kDepthwiseChannels;
+  int64_t used = 0;
+  auto take = [&](int64_t bytes) {
+    int64_t begin = used;
+    used += (bytes + 63) / 64 * 64;
+    return begin;
+  };
+  take(conv.out[2] * state.pairs * 2 * 8);
+  state.weights = take(state.blocks * state.pairs * 2 * kDepthwiseChannels * 2);
+  state.start = take(state.blocks * kDepthwiseChannels * 4);
+  state.padding = take(conv.outChannels);
+  state.sums = take(conv.out[2] * kDepthwiseChannels * 4);
+  work.scratchPerThread = size_t(used);
+  int64_t rows = std::max<int64_t>(conv.batch * conv.out[0] * conv.out[1], 1);
+  state.tiles = std::min(std::clamp<int64_t>(int64_t(conv.flops() / 400e3), 1, 32), rows);
+  work.tiles[0] = uint32_t(state.tiles);
+  work.flops = conv.flops();
+  work.bytes = double(call.in[0].elements()) + double(call.in[3].elements()) +
+               double(call.out[0].elements()) * dtypeBits(call.out[0].type) / 8;
+}
+
+template <Isa isa>
+void runQlinearDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+  for (uint32_t index = part.begin; index < part.end; ++index)
+    Tile{call, work.get<State>(), isa, part.scratch}.run(index);
+}
+template void runQlinearDepthwise<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runQlinearDepthwise<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runQlinearDepthwise<Isa::Avx512>(const KernelCall &, const KernelWork &, const KernelPart &);
+
+} // namespace dspark

@@ -1,0 +1,5 @@
+#include "kernels/conv/qdepthwise_loops.h"
+
+namespace dspark {
+const QDepthwiseOps qdepthwiseOpsAvx2 = {depthwiseRow8, widenWeights};
+} // namespace dspark

@@ -1,0 +1,85 @@
+// The loops of igemm.h with VNNI: rows of A are unsigned bytes (signed ones have 128 added), four terms are
+// multiplied with a panel's bytes at a time. What a zero point adds to the sums is taken off at the end, by
+// the sums of the panel's columns. A register tile is R rows by P panels.
+//
+// `dotQuads` is the machine's instruction; the test that includes this file has one in software.
+#pragma once
+#include "kernels/matmul/igemm_pack.h"
+
+namespace dspark {
+namespace {
+
+template <int R, int P> void quadRows(const IgemmTile &tile, int64_t row, int64_t panel) {
+  QuadSums sum[R][P] = {};
+  int64_t stride = (tile.k + 3) / 4 * 4, panelStep = packedPanelBytes(tile.k);
+  const std::byte *a = tile.a + row * stride, *b = tile.b + panel * panelStep;
+  for (int64_t q = 0; q < tile.k; q += 4, b += 64) {
+    QuadSums column[P];
+#pragma clang loop unroll(full)
+    for (int p = 0; p < P; ++p)
+      column[p] = loadQuads(b + p * panelStep);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r) {
+      int32_t terms;
+      __builtin_memcpy(&terms, a + r * stride + q, sizeof(terms));
+#pragma clang loop unroll(full)
+      for (int p = 0; p < P; ++p)
+        sum[r][p] = dotQuads(sum[r][p], splatQuad(terms), column[p]);
+    }
+  }
+  // b now points at the first panel's column sums.
+#pragma clang loop unroll(full)
+  for (int p = 0; p < P; ++p) {
+    QuadSums columns = loadQuads(b + p * panelStep);
+    int32_t *c = tile.c + ((panel + p) * tile.rows + row) * kIntegerColumns;
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r)
+      storeQuads(c + r * kIntegerColumns, takeOff(sum[r][p], columns, tile.aZero[row + r]));
+  }
+}
+
+template <int P> void quadPanels(const IgemmTile &tile, int64_t panel) {
+  constexpr int kRows = 12;
+  int64_t row = 0;
+  for (; row + kRows <= tile.rows; row += kRows)
+    quadRows<kRows, P>(tile, row, panel);
+  for (; row + 4 <= tile.rows; row += 4)
+    quadRows<4, P>(tile, row, panel);
+  for (; row < tile.rows; ++row)
+    quadRows<1, P>(tile, row, panel);
+}
+
+void quadTile(const IgemmTile &tile) {
+  int64_t panel = 0;
+  for (; panel + 2 <= tile.panels; panel += 2)
+    quadPanels<2>(tile, panel);
+  if (panel < tile.panels)
+    quadPanels<1>(tile, panel);
+}
+
+// The zero point of a row as its bytes have it.
+void quadRow(const void *a, bool isSigned, int64_t count, int64_t step, int16_t, std::byte *out) {
+  const auto *from = static_cast<const uint8_t *>(a);
+  auto *to = reinterpret_cast<uint8_t *>(out);
+  uint8_t flip = isSigned ? 0x80 : 0;
+  if (step == 1)
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = from[i] ^ flip;
+  else
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = from[i * step] ^ flip;
+}
+void quadFill(bool isSigned, int64_t count, int16_t zero, std::byte *out) {
+  __builtin_memset(out, isSigned ? zero + 128 : zero, size_t(count));
+}
+
+int32_t quadRowSum(const std::byte *row, int64_t k, int16_t zero) {
+  const auto *a = reinterpret_cast<const uint8_t *>(row);
+  uint32_t sum = 0;
+  for (int64_t i = 0; i < k; ++i)
+    sum += a[i];
+  return int32_t(sum - uint32_t(k) * uint32_t(zero));
+}
+
+} // namespace
+} // namespace dspark

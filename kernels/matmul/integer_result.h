@@ -1,0 +1,68 @@
+// What the integer contractions do with their sums: store them as they are (matmul_integer, conv_integer), or
+// scale them to f32 or to 8 bits (qlinear_matmul, qlinear_conv with and without a scale of the result).
+#pragma once
+#include "kernels/common/kernel.h"
+#include "kernels/matmul/igemm.h"
+
+namespace dspark {
+
+/// Operand numbers; kNoOperand where an operator lacks one.
+inline constexpr size_t kNoOperand = 99;
+struct IntegerOperands {
+  size_t a, aScale, aZero, b, bScale, bZero, yScale, yZero, bias;
+};
+
+/// Entry i of a zero point or scale that holds one value for all, or one per row or column (and then repeats
+/// from batch to batch); 0 and 1 where there is none.
+int16_t zeroAt(const TensorView &zero, int64_t i);
+float scaleAt(const TensorView &scale, int64_t i);
+/// B's zero points in the packed panels' signed bytes.
+class PanelZeros {
+public:
+  PanelZeros(const TensorView &b, const TensorView &zero);
+  /// Those of `columns` columns from entry `parameter` on; false if all are 0.
+  bool read(int64_t parameter, int64_t columns, int16_t (&out)[kIntegerColumns]) const;
+
+private:
+  const TensorView &zero;
+  int16_t offset; // what packing takes off
+  int16_t single; // where one serves all
+  bool isSingle;
+};
+
+/// Takes zero[j] times a row's sum off column j of its sums, as a zero point of B asks for.
+void takeOffZeros(int32_t *sums, int64_t rows, const int32_t *rowSums, const int16_t *zero);
+
+/// How many rows of `depth` terms a tile should have at most.
+int64_t integerTileRows(int64_t depth);
+
+/// Made by each tile, since scales may be results of other steps.
+class IntegerResult {
+public:
+  IntegerResult(const KernelCall &call, const IntegerOperands &at);
+
+  int64_t elementBytes() const { return form == Form::Bytes ? 1 : 4; }
+  /// The next columns: `parameter` is the first one's entry in B's scales and the bias.
+  void choose(int64_t parameter, int64_t columns);
+  /// Rows of sums [rows][16] to y; `aRow` is the first one's entry in A's scales. `stride` counts elements.
+  void store(const IgemmOps &ops, const int32_t *sums, int64_t rows, int64_t aRow, std::byte *y,
+             int64_t stride) const;
+
+private:
+  enum class Form : uint8_t { Sums, Bytes, Floats };
+  void storeScaled(const IgemmOps &ops, const int32_t *sums, int64_t rows, float factor, std::byte *y,
+                   int64_t stride) const;
+
+  const KernelCall &call;
+  IntegerOperands at;
+  const TensorView &bScales, &added;
+  Form form;
+  bool isPerRow = false; // A has a scale per row
+  float aScale = 1, yScale = 1;
+  SumsToBytes bytes = {};
+  int64_t columns = 0;
+  alignas(64) float bScale[kIntegerColumns], offset[kIntegerColumns];
+  alignas(64) int32_t bias[kIntegerColumns];
+};
+
+} // namespace dspark
