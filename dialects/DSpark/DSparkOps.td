@@ -275,6 +275,35 @@ def DSpark_DequantizeOp : DSpark_CatalogueOp<"dequantize_linear"> {
   let summary = "floats from integers: (x - zero_point) * scale";
   let arguments = (ins Operands:$inputs, OptI64:$axis, OptI64:$block_size, OptI64:$output_dtype);
 }
+def DSpark_QlinearMatmulOp : DSpark_CatalogueOp<"qlinear_matmul"> {
+  let summary = "a @ b of 8-bit operands: operands a, a_scale, a_zero, b, b_scale, b_zero, y_scale?, y_zero?, bias?";
+  let description = [{
+    Without y_scale the result is f32. `activation` (relu or clip) bounds an 8-bit result; its parameters are in the
+    result's real values.
+  }];
+  let arguments = (ins Operands:$inputs, OptI64:$trans_b, OptStr:$packed, OptStr:$activation, OptF64:$act_alpha,
+                       OptF64:$act_beta);
+}
+def DSpark_QlinearConvOp : DSpark_CatalogueOp<"qlinear_conv"> {
+  let summary = "convolution of 8-bit operands: operands x, x_scale, x_zero, w, w_scale, w_zero, y_scale?, y_zero?, bias?";
+  let description = "Results and activation as of qlinear_matmul, the window as of conv.";
+  let arguments = (ins Operands:$inputs, OptInts:$strides, OptInts:$pads, OptInts:$dilations, OptInts:$kernel_shape,
+                       OptI64:$group, OptStr:$auto_pad, OptStr:$layout, OptStr:$packed, OptStr:$activation,
+                       OptF64:$act_alpha, OptF64:$act_beta);
+}
+def DSpark_QlinearBinaryOp : DSpark_CatalogueOp<"qlinear_binary"> {
+  let summary = "y = quantised kind(a, b) of 8-bit operands: a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero";
+  let arguments = (ins Operands:$inputs, StrAttr:$kind);
+}
+def DSpark_QlinearPoolOp : DSpark_CatalogueOp<"qlinear_pool"> {
+  let summary = "average pooling of 8-bit operands: x, x_scale, x_zero, y_scale, y_zero; without kernel_shape over all pixels";
+  let arguments = (ins Operands:$inputs, OptInts:$kernel_shape, OptInts:$strides, OptInts:$pads, OptInts:$dilations,
+                       OptStr:$auto_pad, OptI64:$ceil_mode, OptI64:$count_include_pad, OptStr:$layout);
+}
+def DSpark_LookupOp : DSpark_CatalogueOp<"lookup"> {
+  let summary = "y = table[x] for x of 8 bits; the table has 256 entries, that of a signed x begins at -128";
+  let arguments = (ins Operands:$inputs);
+}
 class DSpark_RecurrentOp<string mnemonic> : DSpark_CatalogueOp<mnemonic> {
   let arguments = (ins Operands:$inputs, OptI64:$hidden_size, OptStr:$direction, OptStr:$activations,
                        OptionalAttr<DenseF64ArrayAttr>:$activation_alpha, OptionalAttr<DenseF64ArrayAttr>:$activation_beta,
