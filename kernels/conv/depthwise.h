@@ -7,13 +7,14 @@
 
 namespace dspark {
 
-/// One row of output pixels, channels [0, channels) from the pointers given.
+/// Pixels [begin, end) of one output row, channels [0, channels) from the pointers given.
 struct DepthwiseRow {
   const float *const *lines; // [count] input rows inside the image that the outer taps read, at element 0
   const float *const *w;     // [count] the weights of those taps, [kernel][allChannels]
   int64_t count;
   int64_t kernel, stride, dilation, pad; // of the innermost axis
-  int64_t inWidth, outWidth;             // pixels
+  int64_t inWidth;                       // pixels
+  int64_t begin, end;                    // output pixels
   int64_t channels, allChannels;
   const float *bias, *residual; // or null; residual as y
   float *y;

@@ -1,9 +1,12 @@
-// The loops of depthwise.h, included once per ISA level. Pixels outside, channels inside, so that input and
-// output are walked in memory order:
+// The loops of depthwise.h, included once per ISA level:
 //
-//   for each block of P pixels, all of whose taps lie inside the image (others go one by one)
-//     for each block of V vectors of channels: P x V sums in registers
-//       for each tap: V weight vectors, P x V input vectors
+//   for each block of P pixels, P <= 8 and nearly equal
+//     for each vector of channels: P sums in registers
+//       for each line: K weight vectors, and every input vector once, which meets all taps that read it
+//
+// so that multiply-adds, not loads, are the limit (3 x 3, stride 1, 8 pixels: 72 beside 39 loads). Blocks at
+// the image's border leave out the columns outside. Kernels of other sizes, strides and dilations load an
+// input for each tap, and take border pixels one by one.
 #pragma once
 #include "kernels/conv/depthwise.h"
 #include "kernels/matmul/activate_loops.h"
@@ -12,21 +15,19 @@ namespace dspark {
 namespace {
 
 // Eight sums cover the latency of the multiply-add and leave room for weights among AVX2's 16 registers.
-#if defined(__AVX512F__)
-constexpr int kPixels = 8, kChannelVectors = 2;
-#elif defined(__AVX2__)
-constexpr int kPixels = 8, kChannelVectors = 1;
+constexpr int kPixels = sizeof(vf) < 32 ? 4 : 8;
+#if defined(__AVX2__) && !defined(__AVX512F__)
+constexpr int kChannelVectors = 1;
 #else
-constexpr int kPixels = 4, kChannelVectors = 2;
+constexpr int kChannelVectors = 2;
 #endif
 
 // Bias, residual, activation and store of P pixels from `pixel` on.
-template <int P, int V>
+template <int P, int V, bool HasTail>
 DSPARK_SIMD void storePixels(const DepthwiseRow &row, vf (&sum)[P][V], int64_t pixel, int64_t c,
                              int64_t lanes) {
-  bool isFull = lanes == kLanes;
   auto read = [&](const float *p)
-                  __attribute__((always_inline)) { return V > 1 || isFull ? load(p) : loadLanes(p, lanes); };
+                  __attribute__((always_inline)) { return HasTail ? loadLanes(p, lanes) : load(p); };
   int64_t out = pixel * row.allChannels + c;
   if (row.bias)
     unroll<P * V>(
@@ -39,21 +40,19 @@ DSPARK_SIMD void storePixels(const DepthwiseRow &row, vf (&sum)[P][V], int64_t p
   activate(sum, row.epilogue);
   unroll<P * V>(DSPARK_LAMBDA {
     float *y = row.y + out + (i / V) * row.allChannels + (i % V) * kLanes;
-    if (V > 1 || isFull)
-      store(y, sum[i / V][i % V]);
-    else
+    if (HasTail)
       storeLanes(y, sum[i / V][i % V], lanes);
+    else
+      store(y, sum[i / V][i % V]);
   });
 }
 
-// Taps [begin, end) of the innermost axis for P pixels from `pixel` on, channels from c on. `lanes` < kLanes
-// only when V is 1.
-template <int P, int V>
+// Taps [begin, end) of the innermost axis for P pixels from `pixel` on, channels from c on.
+template <int P, int V, bool HasTail>
 DSPARK_SIMD void pixelBlock(const DepthwiseRow &row, int64_t pixel, int64_t begin, int64_t end, int64_t c,
                             int64_t lanes) {
-  bool isFull = lanes == kLanes;
   auto read = [&](const float *p)
-                  __attribute__((always_inline)) { return V > 1 || isFull ? load(p) : loadLanes(p, lanes); };
+                  __attribute__((always_inline)) { return HasTail ? loadLanes(p, lanes) : load(p); };
   vf sum[P][V];
   each(sum, [](vf) { return splat(0); });
   int64_t step = row.stride * row.allChannels;
@@ -70,23 +69,25 @@ DSPARK_SIMD void pixelBlock(const DepthwiseRow &row, int64_t pixel, int64_t begi
       });
     }
   }
-  storePixels(row, sum, pixel, c, lanes);
+  storePixels<P, V, HasTail>(row, sum, pixel, c, lanes);
 }
 
-// The same for kernels of K taps at stride S, both known: each input vector is loaded once and meets all taps
-// that read it, so that multiply-adds, not loads, are the limit. Sums still take their taps in order.
-template <int K, int S, int P>
+// P pixels of a kernel of K taps at stride S, both known. Sums take their taps in order. HasTail: fewer
+// channels than lanes; AVX-512 masks every access, which costs nothing.
+template <int K, int S, int P, bool HasTail>
 DSPARK_SIMD void slideBlock(const DepthwiseRow &row, int64_t pixel, int64_t c, int64_t lanes) {
-  bool isFull = lanes == kLanes;
   auto read = [&](const float *p)
-                  __attribute__((always_inline)) { return isFull ? load(p) : loadLanes(p, lanes); };
+                  __attribute__((always_inline)) { return HasTail ? loadLanes(p, lanes) : load(p); };
+  int64_t first = pixel * S - row.pad;
   vf sum[P][1];
   each(sum, [](vf) { return splat(0); });
   for (int64_t line = 0; line < row.count; ++line) {
-    const float *x = row.lines[line] + (pixel * S - row.pad) * row.allChannels + c, *w = row.w[line] + c;
+    const float *x = row.lines[line] + first * row.allChannels + c, *w = row.w[line] + c;
     vf weight[K];
     unroll<K>(DSPARK_LAMBDA { weight[i] = read(w + i * row.allChannels); });
     unroll<(P - 1) * S + K>([&](auto column) __attribute__((always_inline)) {
+      if (uint64_t(first + column) >= uint64_t(row.inWidth))
+        return;
       vf value = read(x + column * row.allChannels);
       unroll<P>(DSPARK_LAMBDA {
         constexpr int tap = decltype(column)::value - decltype(i)::value * S;
@@ -95,80 +96,88 @@ DSPARK_SIMD void slideBlock(const DepthwiseRow &row, int64_t pixel, int64_t c, i
       });
     });
   }
-  storePixels(row, sum, pixel, c, lanes);
+  storePixels<P, 1, HasTail>(row, sum, pixel, c, lanes);
 }
 
-// Channels [from, to).
-struct Chunk {
-  int64_t from, to;
-};
+#if defined(__AVX512F__)
+constexpr bool kMasksAll = true;
+#else
+constexpr bool kMasksAll = false;
+#endif
+
+template <int K, int S, int P>
+__attribute__((noinline)) void slidePixels(const DepthwiseRow &row, int64_t pixel) {
+  for (int64_t c = 0; kMasksAll ? c < row.channels : c + kLanes <= row.channels; c += kLanes)
+    slideBlock<K, S, P, kMasksAll>(row, pixel, c, row.channels - c < kLanes ? row.channels - c : kLanes);
+}
+// The channels beyond the last whole vector, pixel by pixel.
+template <int K, int S> __attribute__((noinline)) void slideTail(const DepthwiseRow &row) {
+  int64_t c = row.channels / kLanes * kLanes;
+  for (int64_t pixel = row.begin; c < row.channels && pixel < row.end; ++pixel)
+    slideBlock<K, S, 1, true>(row, pixel, c, row.channels - c);
+}
+
+// Blocks of 8 or 7 pixels, whatever divides the row, and smaller ones for what is left.
+template <int K, int S> void slideRow(const DepthwiseRow &row) {
+  int64_t pixel = row.begin, large = (row.end - pixel) % 8 != 0 && (row.end - pixel) % 7 == 0 ? 7 : 8;
+  while (int64_t left = row.end - pixel) {
+    int64_t size = left >= large ? large : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    (size == 8   ? slidePixels<K, S, 8>
+     : size == 7 ? slidePixels<K, S, 7>
+     : size == 4 ? slidePixels<K, S, 4>
+     : size == 2 ? slidePixels<K, S, 2>
+                 : slidePixels<K, S, 1>)(row, pixel);
+    pixel += size;
+  }
+  if constexpr (!kMasksAll)
+    slideTail<K, S>(row);
+}
 
 template <int P>
-__attribute__((noinline)) void pixels(const DepthwiseRow &row, Chunk chunk, int64_t pixel, int64_t begin,
-                                      int64_t end) {
-  int64_t c = chunk.from;
-  for (; c + kChannelVectors * kLanes <= chunk.to; c += kChannelVectors * kLanes)
-    pixelBlock<P, kChannelVectors>(row, pixel, begin, end, c, kLanes);
-  for (; c < chunk.to; c += kLanes)
-    pixelBlock<P, 1>(row, pixel, begin, end, c, chunk.to - c < kLanes ? chunk.to - c : kLanes);
+__attribute__((noinline)) void pixels(const DepthwiseRow &row, int64_t pixel, int64_t begin, int64_t end) {
+  int64_t c = 0;
+  for (; c + kChannelVectors * kLanes <= row.channels; c += kChannelVectors * kLanes)
+    pixelBlock<P, kChannelVectors, false>(row, pixel, begin, end, c, kLanes);
+  for (; c < row.channels; c += kLanes)
+    pixelBlock<P, 1, true>(row, pixel, begin, end, c, row.channels - c < kLanes ? row.channels - c : kLanes);
 }
 
 // Pixels whose taps reach outside leave those taps out.
-void borderPixel(const DepthwiseRow &row, Chunk chunk, int64_t pixel) {
+void borderPixel(const DepthwiseRow &row, int64_t pixel) {
   int64_t first = pixel * row.stride - row.pad, begin = 0, end = row.kernel;
   while (begin < end && first + begin * row.dilation < 0)
     ++begin;
   while (begin < end && first + (end - 1) * row.dilation >= row.inWidth)
     --end;
-  pixels<1>(row, chunk, pixel, begin, end);
+  pixels<1>(row, pixel, begin, end);
 }
 
-// P inner pixels with all taps; K is 0 for kernels, strides and dilations that have no version of their own.
-template <int K, int S, int P>
-__attribute__((noinline)) void innerPixels(const DepthwiseRow &row, Chunk chunk, int64_t pixel) {
-  if constexpr (K == 0)
-    return pixels<P>(row, chunk, pixel, 0, row.kernel);
-  else
-    for (int64_t c = chunk.from; c < chunk.to; c += kLanes)
-      slideBlock<K, S, P>(row, pixel, c, chunk.to - c < kLanes ? chunk.to - c : kLanes);
-}
-
-template <int K, int S> void chunkOfRow(const DepthwiseRow &row, Chunk chunk) {
+void anyRow(const DepthwiseRow &row) {
   int64_t reach = (row.kernel - 1) * row.dilation - row.pad; // of the last tap
-  auto fits = [&](int64_t last) { return last < row.outWidth && last * row.stride + reach < row.inWidth; };
-  int64_t pixel = 0;
-  while (pixel < row.outWidth) {
+  auto fits = [&](int64_t last) { return last < row.end && last * row.stride + reach < row.inWidth; };
+  int64_t pixel = row.begin;
+  while (pixel < row.end) {
     if (pixel * row.stride < row.pad) {
-      borderPixel(row, chunk, pixel++);
+      borderPixel(row, pixel++);
     } else if (fits(pixel + kPixels - 1)) {
-      innerPixels<K, S, kPixels>(row, chunk, pixel);
+      pixels<kPixels>(row, pixel, 0, row.kernel);
       pixel += kPixels;
     } else if (fits(pixel + kPixels / 2 - 1)) {
-      innerPixels<K, S, kPixels / 2>(row, chunk, pixel);
+      pixels<kPixels / 2>(row, pixel, 0, row.kernel);
       pixel += kPixels / 2;
     } else {
-      borderPixel(row, chunk, pixel++);
+      borderPixel(row, pixel++);
     }
   }
 }
 
-auto chunkFunction(const DepthwiseRow &row) {
+void depthwiseRowLoops(const DepthwiseRow &row) {
   bool isPlain = row.dilation == 1 && row.stride <= 2;
   if (isPlain && row.kernel == 3)
-    return row.stride == 1 ? chunkOfRow<3, 1> : chunkOfRow<3, 2>;
+    return row.stride == 1 ? slideRow<3, 1>(row) : slideRow<3, 2>(row);
   if (isPlain && row.kernel == 5)
-    return row.stride == 1 ? chunkOfRow<5, 1> : chunkOfRow<5, 2>;
-  return chunkOfRow<0, 0>;
-}
-
-void depthwiseRowLoops(const DepthwiseRow &row) {
-  constexpr int64_t kCacheFloats = 4096, kBlock = kChannelVectors * kLanes;
-  int64_t pixelsRead = row.count * (kPixels * row.stride + row.kernel), size = kBlock;
-  if (pixelsRead > 0 && kCacheFloats / pixelsRead > kBlock)
-    size = kCacheFloats / pixelsRead / kBlock * kBlock;
-  auto chunk = chunkFunction(row);
-  for (int64_t c = 0; c < row.channels; c += size)
-    chunk(row, {c, c + size < row.channels ? c + size : row.channels});
+    return row.stride == 1 ? slideRow<5, 1>(row) : slideRow<5, 2>(row);
+  anyRow(row);
 }
 
 } // namespace

@@ -54,6 +54,8 @@ template <int R, int V> DSPARK_SIMD void activate(vf (&sum)[R][V], const SumEpil
     return;
   case Activation::Relu:
     return each(sum, [&](vf x) { return select(zero > x, zero, x); });
+  case Activation::Clip:
+    return each(sum, [&](vf x) { return clamp(x, alpha, beta); });
   case Activation::HardSwish:
     return each(sum, [&](vf x) { return x * clamp(fma(alpha, x, beta), zero, one); });
   default:

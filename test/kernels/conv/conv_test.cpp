@@ -220,8 +220,33 @@ TEST(Conv, Depthwise) {
   checkAll({1, 33, 33, 33, {8, 30}, {3, 3}, {2, 1}, {1, 2}, {1, 1}, {1, 3}});
   checkAll({1, 24, 24, 24, {7, 41}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}});
   checkAll({1, 40, 40, 40, {7, 33}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}});
+  // Rows longer than a strip; widths that leave blocks of every size.
+  checkAll({1, 100, 100, 100, {7, 45}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}});
+  checkAll({1, 200, 200, 200, {9, 62}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}});
+  checkAll({1, 72, 72, 72, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}});
   checkAll({1, 16, 16, 16, {40}, {7}, {1}, {1}, {6}, {0}});
   checkAll({1, 5, 5, 5, {2, 2}, {7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}});
+}
+
+// An image has the same bits alone, beside others, and however rows and channels are dealt to threads.
+TEST(Conv, DepthwiseBitsDoNotDependOnBatchOrThreads) {
+  std::mt19937 rng(3);
+  for (const Kernel *row : rowsOf("conv"))
+    for (int64_t stride : {1, 2}) {
+      if (std::string_view(row->name).find("depthwise") == std::string_view::npos)
+        continue;
+      std::vector<Tensor> in = {uniform({4, 19, 61, 150}, rng), uniform({150, 1, 3, 3}, rng)};
+      AttrList attrs;
+      attrs.set("layout", "nhwc")
+          .set("pads", {1, 1, 1, 1})
+          .set("group", 150)
+          .set("strides", {stride, stride});
+      std::vector<Tensor> one = in;
+      one[0].dims[0] = 1;
+      one[0].bytes.resize(one[0].bytes.size() / 4);
+      Tensor all = runRow(*row, in, attrs)[0], first = runRow(*row, one, attrs, 1, 1)[0];
+      EXPECT_EQ(std::memcmp(all.bytes.data(), first.bytes.data(), first.bytes.size()), 0) << row->name;
+    }
 }
 
 TEST(Conv, AutoPad) {
