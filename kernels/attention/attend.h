@@ -37,7 +37,22 @@ private:
   }
 };
 
-/// f32, f16, bf16 or i8 elements become f32, times `scale`, with zeros up to `paddedWidth`.
+/// What one split leaves of one chunk in shared scratch: values, then parts.
+struct ChunkResult {
+  float *values;
+  AttentionPart *parts;
+
+  static size_t bytes(const AttendShape &s, int64_t rows) {
+    return (size_t(rows) * (sizeof(AttentionPart) + size_t(s.paddedWidth) * sizeof(float)) + 63) &
+           ~size_t(63);
+  }
+  ChunkResult(const AttendShape &s, int64_t rows, std::byte *shared, int64_t index) {
+    values = reinterpret_cast<float *>(shared + size_t(index) * bytes(s, rows));
+    parts = reinterpret_cast<AttentionPart *>(values + rows * s.paddedWidth);
+  }
+};
+
+/// f32, f16 or bf16 elements become f32, with zeros up to `paddedWidth`.
 class RowWidener {
 public:
   explicit RowWidener(const FloatLoops &loops) : loops(loops) {}
@@ -74,17 +89,18 @@ inline void prefetchRow(const void *row, int64_t bytes) {
 
 /// Scratch of one tile; the arrays of floats are 64-byte aligned.
 struct AttendScratch {
-  float *q, *scores, *part, *total, *staged, *panels, *bias;
+  float *q, *scores, *part, *chunk, *total, *staged, *panels, *bias;
   const float **pointers;
   int64_t *low, *high; // keys that a row sees
   int32_t *blockLow, *blockHigh;
-  AttentionPart *parts, *totals;
+  AttentionPart *parts, *chunks, *totals; // of a block, a chunk, and all
 
   static size_t bytes(const AttendShape &s) { return AttendScratch(s, nullptr).size; }
   AttendScratch(const AttendShape &s, std::byte *at) : base(at) {
     q = take<float>(s.rows * s.size);
     scores = take<float>(s.rows * kKeyBlock);
     part = take<float>(s.rows * s.paddedWidth);
+    chunk = take<float>(s.rows * s.paddedWidth);
     total = take<float>(s.rows * s.paddedWidth);
     staged = take<float>(std::max(kKeyPanel * s.size, s.valuesPerStep * s.paddedWidth));
     panels = take<float>(s.keysPerStep * s.size);
@@ -95,6 +111,7 @@ struct AttendScratch {
     blockLow = take<int32_t>(s.rows);
     blockHigh = take<int32_t>(s.rows);
     parts = take<AttentionPart>(s.rows);
+    chunks = take<AttentionPart>(s.rows);
     totals = take<AttentionPart>(s.rows);
   }
 
@@ -119,12 +136,35 @@ public:
   AttendTile(const AttendShape &s, const AttentionCore &core, const Source &source, const AttendScratch &m)
       : s(s), core(core), source(source), m(m) {}
 
-  /// The blocks that any of the rows sees; low and high grow with the row.
-  int64_t firstBlock(int64_t rows) const { return rows ? m.low[0] / kKeyBlock : 0; }
-  int64_t endBlock(int64_t rows) const { return rows ? (m.high[rows - 1] + kKeyBlock - 1) / kKeyBlock : 0; }
+  /// All that `rows` rows see, merged into the totals.
+  void run(int64_t rows) {
+    clearTotals(rows);
+    for (int64_t i = m.low[0] / kChunk, end = (m.high[rows - 1] + kChunk - 1) / kChunk; i < end; ++i) {
+      chunk(i, rows);
+      mergeChunk(m.chunks, m.chunk, rows);
+    }
+  }
+  /// One chunk of it, left in `chunks` and `chunk`; a row that sees nothing of it has sum 0.
+  void chunk(int64_t index, int64_t rows) {
+    std::fill_n(m.chunks, rows, AttentionPart());
+    std::fill_n(m.chunk, rows * s.paddedWidth, 0.0f);
+    // Low and high grow with the row.
+    int64_t first = std::max(index * kChunkBlocks, m.low[0] / kKeyBlock);
+    int64_t end = std::min((index + 1) * kChunkBlocks, (m.high[rows - 1] + kKeyBlock - 1) / kKeyBlock);
+    for (int64_t i = first; i < end; ++i) {
+      block(i, rows);
+      merge(m.chunks, m.chunk, m.parts, m.part, rows);
+    }
+  }
+  void clearTotals(int64_t rows) {
+    std::fill_n(m.totals, rows, AttentionPart());
+    std::fill_n(m.total, rows * s.paddedWidth, 0.0f);
+  }
+  void mergeChunk(const AttentionPart *parts, const float *values, int64_t rows) {
+    merge(m.totals, m.total, parts, values, rows);
+  }
 
-  /// Leaves parts and weighted values of one block in `parts` and `part`; rows that see nothing of it have
-  /// sum 0.
+private:
   void block(int64_t index, int64_t rows) {
     int64_t first = index * kKeyBlock, from = kKeyBlock, to = 0;
     for (int64_t r = 0; r < rows; ++r) {
@@ -145,18 +185,12 @@ public:
     weighValues(first, from, to, rows);
   }
 
-  void clearTotals(int64_t rows) {
-    std::fill_n(m.totals, rows, AttentionPart());
-    std::fill_n(m.total, rows * s.paddedWidth, 0.0f);
-  }
-  void merge(int64_t rows) { merge(m.parts, m.part, rows); }
-  void merge(const AttentionPart *parts, const float *values, int64_t rows) {
+  void merge(AttentionPart *totals, float *total, const AttentionPart *parts, const float *values,
+             int64_t rows) {
     for (int64_t r = 0; r < rows; ++r)
-      core.merge(m.totals[r], m.total + r * s.paddedWidth, parts[r], values + r * s.paddedWidth,
-                 s.paddedWidth);
+      core.merge(totals[r], total + r * s.paddedWidth, parts[r], values + r * s.paddedWidth, s.paddedWidth);
   }
 
-private:
   // Rows [begin, end) that see any of the block's keys [from, to).
   struct Span {
     int64_t begin, end;

@@ -3,7 +3,7 @@
 //
 // Tiles are (batch, key head, block of rows), after them one per (batch, key head) for present_key and
 // present_value. With few rows there are few such tiles, so the context is split: a tile is (batch, key head,
-// block of keys), and a second phase merges the blocks in the order in which a single tile would have.
+// chunk of keys), and a second phase merges the chunks in the order in which a single tile would have.
 #include "kernels/attention/attend.h"
 #include "kernels/attention/attention_kernel.h"
 #include "kernels/attention/attention_state.h"
@@ -15,7 +15,7 @@ namespace {
 struct DenseState {
   AttentionState a;
   AttendShape shape;
-  int64_t group, rows, rowBlocks, keyBlocks, attendTiles;
+  int64_t group, rows, rowBlocks, chunks, attendTiles;
   bool isSplit;
 };
 
@@ -105,21 +105,6 @@ private:
   DenseRows k, v;
 };
 
-// What a split leaves of one (batch, key head, block): parts, then values.
-struct SplitResult {
-  AttentionPart *parts;
-  float *values;
-
-  static size_t bytes(const DenseState &s) {
-    return size_t(s.rows) * (sizeof(AttentionPart) + size_t(s.shape.paddedWidth) * sizeof(float));
-  }
-  SplitResult(const DenseState &s, std::byte *shared, int64_t index) {
-    std::byte *at = shared + size_t(index) * bytes(s);
-    values = reinterpret_cast<float *>(at);
-    parts = reinterpret_cast<AttentionPart *>(at + size_t(s.rows * s.shape.paddedWidth) * sizeof(float));
-  }
-};
-
 class DenseAttention {
 public:
   DenseAttention(const KernelCall &call, const KernelWork &work, const KernelPart &part, Isa isa)
@@ -129,46 +114,42 @@ public:
   void run() {
     for (int64_t t = part.begin; t < part.end; ++t)
       if (part.phase == 1)
-        joinBlocks(t);
+        joinChunks(t);
       else if (t >= s.attendTiles)
         copyPresent(call, s.a, t - s.attendTiles);
       else if (s.isSplit)
-        oneBlock(t);
+        oneChunk(t);
       else
-        allBlocks(t);
+        allChunks(t);
   }
 
 private:
-  void allBlocks(int64_t t) {
+  void allChunks(int64_t t) {
     int64_t first = t % s.rowBlocks * s.shape.rows, count = std::min(s.shape.rows, s.rows - first);
     place(t / s.rowBlocks, first, count);
     DenseSource source(call, s, widen, b, kv, first);
     AttendTile<DenseSource> tile(s.shape, core, source, m);
-    tile.clearTotals(count);
-    for (int64_t i = tile.firstBlock(count), end = tile.endBlock(count); i < end; ++i) {
-      tile.block(i, count);
-      tile.merge(count);
-    }
+    tile.run(count);
     write(first, count);
   }
 
-  void oneBlock(int64_t t) {
-    place(t / s.keyBlocks, 0, s.rows);
-    SplitResult result(s, part.shared, t);
+  void oneChunk(int64_t t) {
+    place(t / s.chunks, 0, s.rows);
+    ChunkResult result(s.shape, s.rows, part.shared, t);
     AttendScratch mine = m;
-    mine.parts = result.parts, mine.part = result.values;
+    mine.chunks = result.parts, mine.chunk = result.values;
     DenseSource source(call, s, widen, b, kv, 0);
-    AttendTile<DenseSource>(s.shape, core, source, mine).block(t % s.keyBlocks, s.rows);
+    AttendTile<DenseSource>(s.shape, core, source, mine).chunk(t % s.chunks, s.rows);
   }
 
-  void joinBlocks(int64_t head) {
+  void joinChunks(int64_t head) {
     place(head, 0, s.rows);
     DenseSource source(call, s, widen, b, kv, 0);
     AttendTile<DenseSource> tile(s.shape, core, source, m);
     tile.clearTotals(s.rows);
-    for (int64_t i = 0; i < s.keyBlocks; ++i) {
-      SplitResult result(s, part.shared, head * s.keyBlocks + i);
-      tile.merge(result.parts, result.values, s.rows);
+    for (int64_t i = 0; i < s.chunks; ++i) {
+      ChunkResult result(s.shape, s.rows, part.shared, head * s.chunks + i);
+      tile.mergeChunk(result.parts, result.values, s.rows);
     }
     write(0, s.rows);
   }
@@ -240,15 +221,15 @@ void prepareAttention(const KernelCall &call, KernelWork &work) {
   s.group = s.a.kvHeads ? s.a.qHeads / s.a.kvHeads : 0;
   s.rows = s.a.queries * s.group;
   s.rowBlocks = (s.rows + s.shape.rows - 1) / s.shape.rows;
-  s.keyBlocks = (s.a.total + kKeyBlock - 1) / kKeyBlock;
-  s.isSplit = s.rows > 0 && s.rowBlocks == 1 && s.a.queries <= 16 && s.keyBlocks > 1;
+  s.chunks = (s.a.total + kChunk - 1) / kChunk;
+  s.isSplit = s.rows > 0 && s.rowBlocks == 1 && s.a.queries <= 16 && s.chunks > 1;
   int64_t heads = s.a.batch * s.a.kvHeads;
-  s.attendTiles = heads * (s.isSplit ? s.keyBlocks : s.rowBlocks);
+  s.attendTiles = heads * (s.isSplit ? s.chunks : s.rowBlocks);
   work.tiles[0] = uint32_t(s.attendTiles + (hasPresent(call) ? heads : 0));
   if (s.isSplit) {
     work.phases = 2;
     work.tiles[1] = uint32_t(heads);
-    work.scratchShared = size_t(heads * s.keyBlocks) * SplitResult::bytes(s);
+    work.scratchShared = size_t(heads * s.chunks) * ChunkResult::bytes(s.shape, s.rows);
   }
   work.scratchPerThread = AttendScratch::bytes(s.shape);
   double pairs = visiblePairs(call, s.a) * double(s.a.batch * s.a.qHeads);

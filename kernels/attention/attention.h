@@ -7,6 +7,8 @@ namespace dspark {
 
 InferStatus inferAttention(InferContext &ctx);
 InferStatus inferFlexAttention(InferContext &ctx);
+InferStatus inferPagedAttention(InferContext &ctx);
+InferStatus inferPagedCacheWrite(InferContext &ctx);
 InferStatus inferRotaryEmbedding(InferContext &ctx);
 InferStatus inferLinearAttention(InferContext &ctx);
 InferStatus inferCausalConv(InferContext &ctx);

@@ -20,6 +20,7 @@
 namespace dspark {
 
 inline constexpr int64_t kKeyBlock = 256;
+inline constexpr int64_t kChunkBlocks = 4, kChunk = kChunkBlocks * kKeyBlock;
 /// Keys of one packed panel, and what widths of value rows are padded to: the lanes of the widest level.
 inline constexpr int64_t kKeyPanel = 16;
 

@@ -13,6 +13,15 @@ void runAttentionAvx512(const KernelCall &call, const KernelWork &work, const Ke
 void prepareAttentionReference(const KernelCall &call, KernelWork &work);
 void runAttentionReference(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
+void preparePagedAttention(const KernelCall &call, KernelWork &work);
+void runPagedAttentionBaseline(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+void runPagedAttentionAvx2(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+void runPagedAttentionAvx512(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+void preparePagedReference(const KernelCall &call, KernelWork &work);
+void runPagedReference(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+void preparePagedCacheWrite(const KernelCall &call, KernelWork &work);
+void runPagedCacheWrite(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
 void prepareRotaryEmbedding(const KernelCall &call, KernelWork &work);
 void runRotaryEmbedding(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void prepareLinearAttention(const KernelCall &call, KernelWork &work);

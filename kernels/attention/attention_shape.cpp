@@ -174,6 +174,8 @@ std::span<const OpEntry> attentionOps() {
   static constexpr OpEntry kOps[] = {
       {"attention", inferAttention},
       {"flex_attention", inferFlexAttention},
+      {"paged_attention", inferPagedAttention},
+      {"paged_cache_write", inferPagedCacheWrite, 0b1},
       {"rotary_embedding", inferRotaryEmbedding},
       {"linear_attention", inferLinearAttention},
       {"causal_conv_with_state", inferCausalConv},
