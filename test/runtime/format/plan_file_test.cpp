@@ -91,7 +91,7 @@ TEST(PlanFile, OtherVersion) {
   writeFile(folder.file("p.dsp"), bytes);
   auto plan = PlanFile::open(folder.file("p.dsp"));
   EXPECT_EQ(plan.status().code(), Code::Version);
-  EXPECT_THAT(plan.status().message(), HasSubstr("format version 9.0"));
+  EXPECT_THAT(plan.status().message(), HasSubstr("format version 9.1"));
   EXPECT_THAT(plan.status().message(), HasSubstr("expected 1.1"));
   EXPECT_EQ(PlanFile::open(folder.file("none.dsp")).status().code(), Code::NotFound);
   EXPECT_EQ(PlanFile::open(folder.path).status().code(), Code::IoError);
