@@ -18,23 +18,26 @@ constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
 constexpr float kPi = 3.14159265358979323846f, kHalfPi = 1.57079632679489661923f;
 } // namespace
 
-// Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits of the sum.
+// Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits of the sum; 127 more is what
+// vector_math.h adds there.
 ScalarMath::Reduced ScalarMath::reduceByLn2(Value x) {
-  constexpr float kMagic = 12582912.0f;
-  Value shifted = add(mul(x, constant(1.44269504088896341f)), constant(kMagic));
-  Value n = sub(shifted, constant(kMagic));
+  constexpr float kShift = 12582912.0f + 127;
+  Value shifted = fma(x, constant(1.44269504088896341f), constant(kShift));
+  Value n = sub(shifted, constant(kShift));
   Value r = fma(n, constant(-kLn2High), x);
   r = fma(n, constant(-kLn2Low), r);
-  return {subInt(bits(shifted), bits(constant(kMagic))), r};
+  return {subInt(bits(shifted), bits(constant(kShift))), r};
 }
 
 // The power of two is applied in two steps, so that results down to denormals and up to infinity come out
-// right.
+// right. The polynomial is a tree, as in vector_math.h.
 Value ScalarMath::exp(Value x, int shift) {
   auto [n, r] = reduceByLn2(clamp(x, -105.0f, 90.0f));
-  Value p = polynomial(r, {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
-                           1.6666665459e-1f, 5.0000001201e-1f});
-  p = add(fma(p, mul(r, r), r), constant(1));
+  Value r2 = mul(r, r);
+  Value low = fma(r, constant(1.6666665459e-1f), constant(5.0000001201e-1f));
+  Value high = fma(r, constant(8.3334519073e-3f), constant(4.1665795894e-2f));
+  high = fma(r2, fma(r, constant(1.9875691500e-4f), constant(1.3981999507e-3f)), high);
+  Value p = fma(fma(high, r2, low), r2, add(r, constant(1)));
   if (shift)
     n = addInt(n, intConstant(shift));
   Value half = shiftRight(n, 1);

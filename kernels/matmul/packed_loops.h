@@ -230,14 +230,11 @@ void halfStep(CodeKind kind, const uint8_t *lines, float *out) {
     if (kind == CodeKind::F16)
       put(out, [&](int at) { return f16At(lines + 2 * at); });
     else if (k % 2 == 0) // [16][2]: the even term is the lower half of each word
-      put(out, [&](int at) {
-        return fromBits(*reinterpret_cast<const vi __attribute__((aligned(1))) *>(lines + 4 * at) << 16);
-      });
+      put(out, [&](int at) { return fromBits(*reinterpret_cast<const vwords *>(lines + 4 * at) << 16); });
     else
       put(out, [&](int at) {
         const uint8_t *pairs = lines - 2 * kPackedColumns + 4 * at;
-        return fromBits(*reinterpret_cast<const vi __attribute__((aligned(1))) *>(pairs) &
-                        int32_t(0xffff0000));
+        return fromBits(*reinterpret_cast<const vwords *>(pairs) & int32_t(0xffff0000));
       });
 }
 
@@ -249,7 +246,7 @@ void codesStep(const PackedFormat &format, const uint8_t *bytes, const float *sc
   for (int q = 0; q < kQuads; ++q) {
     int64_t group = q / quadsPerGroup * kPackedColumns;
     unroll<kVectors>(DSPARK_LAMBDA {
-      vi four = *reinterpret_cast<const vi __attribute__((aligned(1))) *>(bytes + q * 64 + i * 4 * kLanes);
+      vi four = *reinterpret_cast<const vwords *>(bytes + q * 64 + i * 4 * kLanes);
       vf s = load(scale + group + i * kLanes), z = load(zero + group + i * kLanes);
       for (int j = 0; j < 4; ++j) {
         vf code = floats((four >> (8 * j)) & 255);

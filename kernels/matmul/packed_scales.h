@@ -30,6 +30,7 @@ struct Chunk {
 typedef uint8_t vbyte __attribute__((ext_vector_type(kLanes), aligned(1)));
 typedef int8_t vsbyte __attribute__((ext_vector_type(kLanes), aligned(1)));
 typedef uint16_t vword __attribute__((ext_vector_type(kLanes), aligned(1)));
+typedef int32_t vwords __attribute__((ext_vector_type(kLanes), aligned(1)));
 
 DSPARK_SIMD vi intsAt(const uint8_t *p) {
   return __builtin_convertvector(*reinterpret_cast<const vbyte *>(p), vi);
