@@ -133,7 +133,7 @@ Value ScalarMath::softplus(Value x) {
 // x tanh(log(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); from 20 on it is x.
 Value ScalarMath::mish(Value x) {
   Value e = exp(select(cmp(Cmp::OGT, x, constant(20)), constant(20), x));
-  Value n = mul(e, add(e, constant(2)));
+  Value n = fma(e, e, add(e, e));
   return mul(x, div(n, add(n, constant(2))));
 }
 

@@ -226,7 +226,7 @@ DSPARK_SIMD vf softplus(vf x) {
 /// x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2).
 DSPARK_SIMD vf mish(vf x) {
   vf e = exp(select(x > 20.0f, splat(20), x));
-  vf n = e * (e + 2.0f);
+  vf n = fma(e, e, e + e); // one rounding less than e (e + 2)
   return x * (n / (n + 2.0f));
 }
 
