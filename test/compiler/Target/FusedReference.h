@@ -185,6 +185,10 @@ inline UnaryBound unaryBound(UnaryKind kind) {
   case UnaryKind::k_gelu:
   case UnaryKind::k_gelu_tanh:
     return {4, 2};
+  case UnaryKind::k_mish:
+    // exp within 1.2 ulp, then four roundings of half an ulp. In relative size an ulp varies by a factor of
+    // two, so that each may count double in the result.
+    return {2 * 1.2 + 4};
   default:
     return {4};
   }
