@@ -26,8 +26,8 @@ fuzz: setup
 
 # The kernels' tests on an emulated CPU with AVX-512: about half an hour.
 emulate: setup
-	tools/build static kernels_test
-	tools/emulate build/static/bin/kernels_test
+	tools/build $(PRESET) kernels_test
+	tools/emulate build/$(PRESET)/bin/kernels_test
 
 conformance: build
 	tools/onnx-conformance --write-docs

@@ -1,6 +1,7 @@
 // The only process of the emulated machine besides the program under test: what tools/emulate puts at /init.
-// Starts /program with the arguments and environment listed in /arguments and /environment (each entry ends in a
-// zero byte), its output going to the second serial port, and ends that output with a line "\x04STATUS".
+// Starts /program in the folder that /folder names, with the arguments and environment in /arguments and
+// /environment (each entry ends in a zero byte), its output going to the second serial port, and ends that
+// output with a line "\x04STATUS".
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,6 @@ int main(void) {
   mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
   mount("proc", "/proc", "proc", 0, NULL);
   mount("sysfs", "/sys", "sysfs", 0, NULL);
-  mount("tmpfs", "/tmp", "tmpfs", 0, NULL);
   int port = open("/dev/ttyS1", O_RDWR | O_NOCTTY);
   struct termios settings;
   tcgetattr(port, &settings);
@@ -42,8 +42,11 @@ int main(void) {
   dup2(port, STDOUT_FILENO);
   dup2(port, STDERR_FILENO);
   char **arguments = words("/arguments", "/program"), **environment = words("/environment", NULL);
+  char **folder = words("/folder", NULL);
   pid_t child = fork();
   if (child == 0) {
+    if (folder[0] && chdir(folder[0]) != 0)
+      perror(folder[0]);
     execve("/program", arguments, environment);
     perror("/program");
     _exit(127);
