@@ -6,36 +6,12 @@
 // Whatever opens is made into a program and bound for small shapes, which runs shape functions, arena
 // planning and kernel selection, but no kernel.
 #include "runtime/executor/Session.h"
-#include "runtime/format/Hash.h"
-#include <cstring>
-#include <vector>
+#include "test/fuzz/PlanBytes.h"
 
 using namespace dspark;
+using namespace dspark::fuzz;
 
 namespace {
-
-constexpr size_t kWeightBytes = 4096, kPlanOffset = 192, kMaxPlanBytes = 1 << 20;
-constexpr size_t kFileBytes = size_t(kWeightsAlignment) + kWeightBytes;
-
-struct File {
-  alignas(4096) std::byte bytes[kFileBytes] = {};
-
-  std::span<const std::byte> withPlan(std::span<const uint8_t> plan) {
-    std::memset(bytes, 0, kMaxPlanBytes + kPlanOffset);
-    std::memcpy(bytes + kPlanOffset, plan.data(), plan.size());
-    auto hashed = [&](SectionKind kind, size_t offset, size_t length) {
-      return SectionEntry{uint32_t(kind), 0, offset, length, hashBytes({bytes + offset, length}), 0, 0};
-    };
-    SectionEntry table[] = {hashed(SectionKind::Plan, kPlanOffset, plan.size()),
-                            hashed(SectionKind::Weights, kWeightsAlignment, kWeightBytes)};
-    PlanHeader header = {{}, kPlanMajor, kPlanMinor, kPlanMinor, kPlanByteOrder, 2, 0, kFileBytes, 0, {}};
-    std::memcpy(header.magic, kPlanMagic, sizeof kPlanMagic);
-    header.tableHash = hashPlanTable(header, table);
-    std::memcpy(bytes, &header, sizeof header);
-    std::memcpy(bytes + sizeof header, table, sizeof table);
-    return bytes;
-  }
-};
 
 // --- a good plan ---
 
