@@ -38,6 +38,8 @@ void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightSt
     passes.addNestedPass<func::FuncOp>(createFoldAffinePass(weights));
     passes.addNestedPass<func::FuncOp>(createKeepWeightsQuantizedPass());
     passes.addNestedPass<func::FuncOp>(createRaiseActivationsPass());
+    // Before epilogues, which would take a mask for a residual.
+    passes.addNestedPass<func::FuncOp>(createFuseAttentionPass());
     passes.addNestedPass<func::FuncOp>(createFuseEpiloguesPass());
     passes.addPass(createCanonicalizerPass());
     return;

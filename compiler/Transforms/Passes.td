@@ -31,6 +31,15 @@ def RaiseActivationsPass : Pass<"dspark-raise-activations", "::mlir::func::FuncO
   }];
 }
 
+def FuseAttentionPass : Pass<"dspark-fuse-attention", "::mlir::func::FuncOp"> {
+  let summary = "Recognises attention that exporters spell out in matrix products";
+  let description = [{
+    softmax(scale * (Q @ transpose(K)) + mask) @ V -> attention(Q, K, V, mask), where scores and probabilities have no
+    other use. Heads that are split from a last axis and brought forward by a transpose stay where they are. where(c, S,
+    number) is a mask too. Rows whose scores are all -inf stay NaN, or 0 where the graph says where(isnan(P), 0, P).
+  }];
+}
+
 def FuseEpiloguesPass : Pass<"dspark-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "Fuses bias, residual and activation into the contraction before them";
   let description = [{

@@ -177,7 +177,7 @@ private:
     for (int64_t r = 0; r < count; ++r) {
       int64_t query = (first + r) / s.group, h = kv * s.group + (first + r) % s.group;
       float *y = m.total + r * s.shape.paddedWidth;
-      core.finish(m.totals[r], y, -INFINITY, s.shape.paddedWidth, y);
+      core.finish(m.totals[r], y, -INFINITY, s.a.unseen, s.shape.paddedWidth, y);
       widen.narrow(call.out[0].type, y, s.shape.width,
                    call.out[0].as<char>() + (b * s.a.yBatch + h * s.a.yHead + query * s.a.yRow) * size);
     }

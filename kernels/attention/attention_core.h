@@ -45,8 +45,10 @@ struct AttentionCore {
   /// Joins a block's part and values into the total.
   void (*merge)(AttentionPart &total, float *totalValues, const AttentionPart &part, const float *values,
                 int64_t width);
-  /// y = values / sum, with `sink` (or -inf) as one more score whose value is 0; rows that see nothing are 0.
-  void (*finish)(const AttentionPart &total, const float *values, float sink, int64_t width, float *y);
+  /// y = values / sum, with `sink` (or -inf) as one more score whose value is 0; rows that see nothing become
+  /// `unseen`, which is 0 or NaN.
+  void (*finish)(const AttentionPart &total, const float *values, float sink, float unseen, int64_t width,
+                 float *y);
 };
 
 extern const AttentionCore kAttentionCoreBaseline, kAttentionCoreAvx2, kAttentionCoreAvx512;

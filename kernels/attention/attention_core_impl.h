@@ -276,11 +276,12 @@ void merge(AttentionPart &total, float *totalValues, const AttentionPart &part, 
     store(totalValues + c, fma(load(totalValues + c), splat(keep), load(values + c) * add));
 }
 
-void finish(const AttentionPart &total, const float *values, float sink, int64_t width, float *y) {
+void finish(const AttentionPart &total, const float *values, float sink, float unseen, int64_t width,
+            float *y) {
   float top = sink > total.max ? sink : total.max, shift = top == -kInf ? 0.0f : top;
   float keep = expOf(total.max - shift),
         sum = total.sum * keep + (sink == -kInf ? 0.0f : expOf(sink - shift));
-  float scale = sum == 0 ? 0.0f : keep / sum;
+  float scale = sum == 0 ? unseen : keep / sum;
   for (int64_t c = 0; c < width; c += kLanes)
     store(y + c, load(values + c) * scale);
 }

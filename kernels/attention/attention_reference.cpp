@@ -48,7 +48,7 @@ private:
   }
 
   template <typename T> void addValues(int64_t begin, int64_t end) {
-    std::fill_n(out, s.valueSize, A(0));
+    std::fill_n(out, s.valueSize, A(isUnseen ? s.unseen : 0));
     for (int64_t j = std::max(begin, range.low); j < std::min(end, range.high); ++j) {
       const T *value = rowAt<T>(5, 2, j, s.valueSize, b * s.vBatch + kv * s.vHead, s.vRow);
       for (int64_t c = 0; c < s.valueSize; ++c)
@@ -113,8 +113,9 @@ private:
       top = 0;
     for (int64_t j = begin; j < end; ++j)
       total += std::exp(double(scores[j]) - top);
+    isUnseen = total == 0;
     for (int64_t j = begin; j < end; ++j)
-      scores[j] = total == 0 ? A(0) : rounded(A(std::exp(double(scores[j]) - top) / total));
+      scores[j] = isUnseen ? A(s.unseen) : rounded(A(std::exp(double(scores[j]) - top) / total));
   }
   A rounded(A v) const {
     return s.softmaxType == DType::F16    ? A(F16(float(v)))
@@ -127,6 +128,7 @@ private:
   A *scores, *out;
   int64_t b = 0, h = 0, i = 0, kv = 0;
   KeyRange range{};
+  bool isUnseen = false; // no key has a weight
 };
 
 struct ReferenceState {

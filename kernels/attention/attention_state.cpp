@@ -70,6 +70,8 @@ AttentionState::AttentionState(const KernelCall &call) : AttentionState() {
   left = windowSize(call, "left_window_size"), right = windowSize(call, "right_window_size");
   scale = call.attrs.f("scale", 1 / std::sqrt(double(std::max<int64_t>(headSize, 1))));
   softcap = call.attrs.f("softcap", 0);
+  // A softmax over no keys at all has no NaN.
+  unseen = call.attrs.s("hidden_rows", "zero") == "nan" && total > 0 ? NAN : 0.0f;
   causal = call.attrs.i("is_causal", 0) != 0;
   scoreOutput = ScoreOutput(call.attrs.i("qk_matmul_output_mode", 0));
   softmaxType = DType(call.attrs.i("softmax_precision", 0));

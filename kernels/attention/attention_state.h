@@ -14,6 +14,7 @@ struct AttentionState {
   int64_t mask[3], maskKeys; // maskKeys is INT64_MAX without a mask; keys beyond it are hidden
   int64_t left, right;       // the window, clamped so that sums cannot overflow
   double scale, softcap;
+  float unseen; // what rows that see no key give: 0, or NaN as in softmax(-inf, ..)
   ScoreOutput scoreOutput;
   bool causal;
   DType softmaxType; // Undefined: that of the scores

@@ -168,7 +168,7 @@ private:
       int64_t token = first + r / s.group, h = head * s.group + r % s.group;
       float *y = m.total + r * s.shape.paddedWidth;
       float sink = call.has(8) ? float(realAt(call.in[8], h)) : -INFINITY;
-      core.finish(m.totals[r], y, sink, s.shape.paddedWidth, y);
+      core.finish(m.totals[r], y, sink, 0, s.shape.paddedWidth, y);
       widen.narrow(call.out[0].type, y, s.shape.width,
                    call.out[0].as<char>() + (token * s.qHeads + h) * s.shape.width * size);
     }
