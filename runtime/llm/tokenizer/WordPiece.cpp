@@ -16,7 +16,8 @@ void WordPiece::encode(std::string_view word, std::vector<int32_t> &ids) const {
     int32_t id = -1;
     for (; candidate.size() > prefix; candidate.pop_back()) {
       id = vocabulary->find(candidate);
-      if (id >= 0 && vocabulary->kind(id) == TokenKind::Normal)
+      if (id >= 0 &&
+          (vocabulary->kind(id) == TokenKind::Normal || vocabulary->kind(id) == TokenKind::UserDefined))
         break;
       id = -1;
     }
