@@ -34,7 +34,11 @@ void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightSt
     passes.addPass(createCSEPass());
     return;
   case Phase::Fuse:
-    // Affine folding first: it exposes activations behind what were scales and shifts.
+    // Quantised clusters first, while they are as the model spells them.
+    passes.addNestedPass<func::FuncOp>(createSinkDequantizePass());
+    passes.addNestedPass<func::FuncOp>(createFuseQuantizedContractionsPass(weights));
+    passes.addNestedPass<func::FuncOp>(createFuseQuantizedPass(weights));
+    // Affine folding before what follows: it exposes activations behind what were scales and shifts.
     passes.addNestedPass<func::FuncOp>(createFoldAffinePass(weights));
     passes.addNestedPass<func::FuncOp>(createKeepWeightsQuantizedPass());
     passes.addNestedPass<func::FuncOp>(createRaiseActivationsPass());

@@ -1,8 +1,8 @@
 // Arithmetic on constant tensors that runs when the plan is written: a value is a recipe over weights, so
 // that a pass can fold batch norms into a convolution without touching a byte.
 #pragma once
-#include "dialects/DSpark/WeightStore.h"
 #include "dialects/DSpark/DSpark.h"
+#include "dialects/DSpark/WeightStore.h"
 #include "mlir/IR/Builders.h"
 
 namespace dspark {

@@ -43,10 +43,15 @@ public:
   void wrapAnchor(Operation *op) {
     const TensorInfo &x = analysis.info(op->getOperand(0));
     auto layout = op->getAttrOfType<StringAttr>("layout");
+    bool isBytes = isa<ir::QlinearConvOp, ir::QlinearPoolOp>(op) ||
+                   (isa<ir::PoolOp, ir::ResizeOp>(op) && (x.type == DType::I8 || x.type == DType::U8));
     if (!x.hasRank || x.rank() < 3 || x.rank() > 5 || (layout && layout.getValue() != "nchw") ||
-        !isF32(op->getOperand(0)) || op->getNumResults() != 1)
+        !(isBytes || isF32(op->getOperand(0))) || op->getNumResults() != 1)
       return;
     if (isa<ir::ConvOp, ir::ConvTransposeOp>(op) && !ConstantTensor::of(op->getOperand(1), weights))
+      return;
+    if (isa<ir::QlinearConvOp>(op) &&
+        !isa_and_nonnull<ir::WeightOp, ir::ConstantOp>(op->getOperand(3).getDefiningOp()))
       return;
     builder.setInsertionPoint(op);
     SmallVector<Value> operands(op->getOperands());
@@ -66,7 +71,10 @@ public:
       return;
     builder.setInsertionPoint(op);
     Value moved;
-    if (isa<ir::UnaryOp, ir::CastOp, ir::ClipOp, ir::BinaryOp, ir::CompareOp, ir::SelectOp>(op))
+    if (isa<ir::UnaryOp, ir::CastOp, ir::ClipOp, ir::BinaryOp, ir::CompareOp, ir::SelectOp, ir::LookupOp,
+            ir::QlinearBinaryOp>(op))
+      moved = sinkElementwise(op);
+    else if (isa<ir::QuantizeOp, ir::DequantizeOp>(op) && hasOneScale(op))
       moved = sinkElementwise(op);
     else if (auto reduce = dyn_cast<ir::ReduceOp>(op))
       moved = sinkReduce(reduce);
@@ -160,6 +168,19 @@ private:
     return factory.make1(loc, "reshape", {value, factory.ints(loc, last)});
   }
 
+  static bool hasOneScale(Operation *op) {
+    auto scale = dyn_cast<RankedTensorType>(op->getOperand(1).getType());
+    auto block = op->getAttrOfType<IntegerAttr>("block_size");
+    return scale && scale.hasStaticShape() && scale.getNumElements() == 1 && (!block || block.getInt() == 0);
+  }
+  // Whether an operand of an elementwise operation is a tensor that broadcasts to the result; others are
+  // tables, scales and zero points.
+  static bool isData(Operation *op, unsigned operand) {
+    if (isa<ir::LookupOp, ir::QuantizeOp, ir::DequantizeOp>(op))
+      return operand == 0;
+    return !isa<ir::QlinearBinaryOp>(op) || operand == 0 || operand == 3;
+  }
+
   Value sinkElementwise(Operation *op) {
     const TensorInfo &result = analysis.info(op->getResult(0));
     if (!result.hasRank)
@@ -167,8 +188,8 @@ private:
     int rank = result.rank();
     // Worth it if the transposes that vanish are at least as many as those that appear.
     int vanish = 0, appear = 0;
-    for (Value operand : op->getOperands()) {
-      if (isNone(operand))
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      if (isNone(operand) || !isData(op, unsigned(index)))
         continue;
       const TensorInfo &info = analysis.info(operand);
       if (beneath(operand) && info.rank() == rank)
@@ -179,10 +200,10 @@ private:
     if (vanish == 0 || appear > vanish)
       return Value();
     SmallVector<Value> operands;
-    for (Value operand : op->getOperands()) {
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       const TensorInfo &info = analysis.info(operand);
       Value moved;
-      if (isNone(operand) || (info.hasRank && info.rank() == 0))
+      if (isNone(operand) || !isData(op, unsigned(index)) || (info.hasRank && info.rank() == 0))
         moved = operand;
       else if (Value x = beneath(operand); x && info.rank() == rank)
         moved = x;
@@ -357,7 +378,8 @@ struct ChannelsLastPass : impl::ChannelsLastPassBase<ChannelsLastPass> {
       return;
     Layouter layouter(func, weights);
     forEach(func, [&](Operation *op) {
-      if (isa<ir::ConvOp, ir::ConvTransposeOp, ir::PoolOp, ir::ResizeOp>(op))
+      if (isa<ir::ConvOp, ir::ConvTransposeOp, ir::PoolOp, ir::ResizeOp, ir::QlinearConvOp,
+              ir::QlinearPoolOp>(op))
         layouter.wrapAnchor(op);
     });
     forEach(func, [&](Operation *op) { layouter.sink(op); });

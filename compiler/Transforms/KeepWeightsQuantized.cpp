@@ -1,5 +1,6 @@
-// Weight-only int8 as exporters spell it: cast(w_int8) * scale in front of a MatMul or Gather. Folding that
-// into f32 would make the model four times as large; instead the int8 bytes go into the kernels.
+// Weight-only int8 as exporters spell it: cast(w_int8) * scale or dequantize_linear in front of a MatMul or
+// Gather. Folding that into f32 would make the model four times as large; instead the int8 bytes go into the
+// kernels.
 #include "compiler/Transforms/Passes.h"
 #include "dialects/DSpark/DSpark.h"
 #include "dialects/DSpark/OpFactory.h"
@@ -73,7 +74,32 @@ private:
     return type.getRank() == 1 ? scale : factory.make1(loc, "reshape", {scale, factory.ints(loc, {columns})});
   }
 
+  // dequantize_linear of constant bytes with one scale or one per column; its operands are matmul_dequant's.
+  Value rewriteDequantized(ir::MatmulOp op) {
+    auto b = op.getInputs()[1].getDefiningOp<ir::DequantizeOp>();
+    bool isPlain = op.getInputs().size() == 2 && !op.getTransA().value_or(0) &&
+                   op.getActivation().value_or("").empty() && op.getPacked().value_or("").empty();
+    if (!b || !isPlain || b.getBlockSize().value_or(0) != 0 || !isConstant(b.getInputs()[0]) ||
+        !cast<TensorType>(b->getResult(0).getType()).getElementType().isF32())
+      return Value();
+    auto type = dyn_cast<RankedTensorType>(b.getInputs()[0].getType());
+    auto scale = dyn_cast<RankedTensorType>(b.getInputs()[1].getType());
+    bool isTransposed = op.getTransB().value_or(0) != 0;
+    int64_t axis = int64_t(b.getAxis().value_or(1)), columns = isTransposed ? 0 : 1;
+    if (!type || type.getRank() != 2 || !scale || !scale.hasStaticShape() ||
+        !scale.getElementType().isF32() ||
+        (scale.getNumElements() != 1 && (axis < 0 ? axis + 2 : axis) != columns))
+      return Value();
+    SmallVector<Value> operands{op.getInputs()[0], b.getInputs()[0], b.getInputs()[1]};
+    if (b.getInputs().size() > 2)
+      operands.push_back(b.getInputs()[2]);
+    return factory.make1(op.getLoc(), "matmul_dequant", operands,
+                         {factory.attr("trans_b", int64_t(isTransposed))});
+  }
+
   Value rewriteMatmul(ir::MatmulOp op) {
+    if (Value rewritten = rewriteDequantized(op))
+      return rewritten;
     std::optional<Dequantised> b = match(op.getInputs()[1]);
     bool isPlain = op.getInputs().size() == 2 && !op.getTransA().value_or(0) && !op.getTransB().value_or(0) &&
                    op.getActivation().value_or("").empty();

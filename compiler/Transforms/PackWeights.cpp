@@ -48,20 +48,29 @@ public:
       : weights(std::move(weights)), builder(context) {}
 
   void pack(Operation *op) {
-    auto type = dyn_cast<RankedTensorType>(op->getOperand(1).getType());
-    std::optional<std::string> weight = plainWeight(op->getOperand(1));
+    Value operand = op->getOperand(weightSlot(op));
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    std::optional<std::string> weight = plainWeight(operand);
     if (!type || !weight || !text(op, "packed").empty())
       return;
     if (isa<ir::MatmulOp>(op) && type.getElementType().isF32())
-      packMatrix(op, *weight, type, 4);
+      packMatrix(op, *weight, type, "panel16");
     else if (isa<ir::MatmulDequantOp>(op) && type.getElementType().isSignlessInteger(8))
-      packMatrix(op, *weight, type, 1);
+      packMatrix(op, *weight, type, "panel16");
+    else if (isa<ir::QlinearMatmulOp>(op))
+      packMatrix(op, *weight, type, "panel16k4");
     else if (isa<ir::ConvOp, ir::ConvTransposeOp>(op) && type.getElementType().isF32() &&
              text(op, "layout") == "nhwc")
-      packConv(op, *weight, type);
+      packConv(op, *weight, type, "panel16");
+    else if (isa<ir::QlinearConvOp>(op) && text(op, "layout") == "nhwc")
+      packConv(op, *weight, type, "panel16k4");
   }
 
 private:
+  static unsigned weightSlot(Operation *op) {
+    return isa<ir::QlinearMatmulOp, ir::QlinearConvOp>(op) ? 3 : 1;
+  }
+
   // The store's name of row-major constant bytes; small constants of the IR are added to the store. Nullopt
   // if `value` is no constant.
   std::optional<std::string> plainWeight(Value value) {
@@ -91,18 +100,23 @@ private:
     return attr ? attr.getInt() : otherwise;
   }
 
-  void packMatrix(Operation *op, const std::string &weight, RankedTensorType type, int64_t elementBytes) {
+  void packMatrix(Operation *op, const std::string &weight, RankedTensorType type, StringRef layout) {
     if (type.getRank() != 2)
       return;
     MatrixWeight shape;
     shape.isTransposed = number(op, "trans_b", 0) != 0;
     shape.k = type.getDimSize(shape.isTransposed ? 1 : 0);
     shape.n = type.getDimSize(shape.isTransposed ? 0 : 1);
-    shape.elementBytes = elementBytes;
-    use(op, weight, type, "panel16", shape);
+    setElements(shape, type);
+    use(op, weight, type, layout, shape);
   }
 
-  void packConv(Operation *op, const std::string &weight, RankedTensorType type) {
+  template <typename Shape> static void setElements(Shape &shape, RankedTensorType type) {
+    shape.elementBytes = type.getElementTypeBitWidth() / 8;
+    shape.isSigned = !type.getElementType().isUnsignedInteger();
+  }
+
+  void packConv(Operation *op, const std::string &weight, RankedTensorType type, StringRef layout) {
     ConvWeight shape;
     shape.group = number(op, "group", 1);
     shape.isTransposed = isa<ir::ConvTransposeOp>(op);
@@ -111,9 +125,10 @@ private:
     shape.outputs = shape.isTransposed ? second * shape.group : first;
     for (int64_t dim : type.getShape().drop_front(2))
       shape.spatial *= dim;
+    setElements(shape, type);
     bool isDepthwise =
         !shape.isTransposed && shape.group > 1 && shape.inputs == shape.group && shape.outputs == shape.group;
-    use(op, weight, type, isDepthwise ? "depthwise" : "panel16", shape);
+    use(op, weight, type, isDepthwise ? "depthwise" : layout, shape);
   }
 
   template <typename Shape>
@@ -125,11 +140,11 @@ private:
     auto [it, isNew] = packed.try_emplace(key, "");
     if (isNew)
       it->second = addPacked(weights, weight, layout, shape, type);
-    Value plain = op->getOperand(1);
+    Value plain = op->getOperand(weightSlot(op));
     Value value = ir::WeightOp::create(builder, plain.getLoc(), type,
                                        FlatSymbolRefAttr::get(builder.getContext(), it->second),
                                        builder.getStringAttr(layout));
-    op->setOperand(1, value);
+    op->setOperand(weightSlot(op), value);
     op->setAttr("packed", builder.getStringAttr(layout));
     if (plain.use_empty())
       plain.getDefiningOp()->erase();
@@ -147,7 +162,8 @@ struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
   void runOnOperation() override {
     Packer packer(&getContext(), weights);
     getOperation().walk([&](Operation *op) {
-      if (isa<ir::MatmulOp, ir::MatmulDequantOp, ir::ConvOp, ir::ConvTransposeOp>(op))
+      if (isa<ir::MatmulOp, ir::MatmulDequantOp, ir::ConvOp, ir::ConvTransposeOp, ir::QlinearMatmulOp,
+              ir::QlinearConvOp>(op))
         packer.pack(op);
     });
   }

@@ -52,9 +52,36 @@ def FuseEpiloguesPass : Pass<"dspark-fuse-epilogues", "::mlir::func::FuncOp"> {
 def KeepWeightsQuantizedPass : Pass<"dspark-keep-weights-quantized", "::mlir::func::FuncOp"> {
   let summary = "Keeps int8 weights int8 where a model spells out their dequantisation";
   let description = [{
-    With w = cast(int8 weight) * scale: matmul(a, w) -> matmul_dequant(a, weight, scale) where scale is one number or one
+    With w = cast(int8 weight) * scale or dequantize_linear(int8 weight, scale, zero): matmul(a, w) -> matmul_dequant(a, weight, scale) where scale is one number or one
     per column, and gather(w, i) -> cast(gather(weight, i)) * scale where scale is one number or one per row.
   }];
+}
+
+def SinkDequantizePass : Pass<"dspark-sink-dequantize", "::mlir::func::FuncOp"> {
+  let summary = "Moves dequantisation below operations that only move elements";
+  let description = [{
+    op(dequantize(x)) -> dequantize(op(x)) for reshape, transpose, slice, gather, max pooling, nearest resizing and the
+    like with one scale; concat where all operands have the same.
+  }];
+}
+
+def FuseQuantizedContractionsPass : Pass<"dspark-fuse-quantized-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Turns contractions of dequantised operands into products of bytes";
+  let description = [{
+    Matmul and conv of dequantised operands become qlinear_matmul and qlinear_conv with the model's scales, bias, relu or
+    clip and the quantize_linear behind them included; matmul_integer and conv_integer with their scaling the same with
+    f32 result.
+  }];
+  let constructor = "::dspark::createFuseQuantizedContractionsPass()";
+}
+
+def FuseQuantizedPass : Pass<"dspark-fuse-quantized", "::mlir::func::FuncOp"> {
+  let summary = "Turns what is computed between dequantize_linear and quantize_linear into operations on bytes";
+  let description = [{
+    add, sub and mul become qlinear_binary, averages qlinear_pool, elementwise functions of one tensor a lookup, concat of
+    several scales a concat of lookups. What is left of quantised constants is dequantised in the plan.
+  }];
+  let constructor = "::dspark::createFuseQuantizedPass()";
 }
 
 def ChannelsLastPass : Pass<"dspark-channels-last", "::mlir::func::FuncOp"> {

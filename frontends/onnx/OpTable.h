@@ -75,6 +75,7 @@ OpRows generatorRows();
 OpRows lossRows();
 OpRows controlRows();
 OpRows microsoftRows();
+OpRows microsoftQuantRows();
 OpRows mlRows();
 
 } // namespace dspark::onnx

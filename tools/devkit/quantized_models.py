@@ -1,0 +1,141 @@
+"""Small networks with seeded random weights, and their quantised forms as onnxruntime.quantization makes them: QDQ and
+QOperator, per channel and per tensor, unsigned and signed activations, and dynamic."""
+
+import contextlib
+import io
+import logging
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime import quantization
+
+STEM = 16
+
+
+class Net:
+    def __init__(self, seed, shape):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.weights, self.shape = [], [], shape
+
+    def weight(self, *shape, scale=None):
+        fan = np.prod(shape[1:]) if len(shape) > 2 else shape[0]
+        array = self.random.standard_normal(shape) * (scale or (2.0 / fan) ** 0.5)
+        return self.constant(array.astype(np.float32))
+
+    def constant(self, array):
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def add(self, op, *inputs, **attributes):
+        out = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, list(inputs), [out], name=f"{op}_{len(self.nodes)}", **attributes))
+        return out
+
+    def conv(self, x, inputs, outputs, kernel=1, stride=1, group=1):
+        pad = kernel // 2
+        return self.add("Conv", x, self.weight(outputs, inputs // group, kernel, kernel), self.weight(outputs, scale=0.1),
+                        kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4, group=group)
+
+    def model(self, y, rank):
+        graph = helper.make_graph(
+            self.nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)],
+            [helper.make_tensor_value_info(y, TensorProto.FLOAT, [None] * rank)], self.weights)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def residual(seed):
+    """ResNet in small: stem, max pool, bottlenecks with and without a projection, mean, classifier."""
+    net = Net(seed, [2, 3, 33, 33])
+    x = net.add("Relu", net.conv("x", 3, STEM, 7, 2))
+    x = net.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    for inputs, inner, outputs, stride in [(STEM, 8, 40, 1), (40, 8, 40, 1), (40, 20, 72, 2)]:
+        y = net.add("Relu", net.conv(x, inputs, inner))
+        y = net.add("Relu", net.conv(y, inner, inner, 3, stride))
+        y = net.conv(y, inner, outputs)
+        skip = x if inputs == outputs else net.conv(x, inputs, outputs, 1, stride)
+        x = net.add("Relu", net.add("Add", y, skip))
+    x = net.add("Flatten", net.add("GlobalAveragePool", x))
+    return net.model(net.add("Gemm", x, net.weight(72, 10), net.weight(10, scale=0.1)), 2)
+
+
+def mobile(seed):
+    """MobileNet in small: depthwise, hard swish, squeeze and excite, concat, average pool."""
+    net = Net(seed, [1, 3, 24, 24])
+    x = net.add("HardSwish", net.conv("x", 3, STEM, 3, 2))
+    for kernel, stride in [(3, 1), (5, 2)]:
+        y = net.add("Clip", net.conv(x, STEM, 48), net.constant(np.float32(0)), net.constant(np.float32(6)))
+        y = net.conv(y, 48, 48, kernel, stride, 48)
+        s = net.add("Relu", net.conv(net.add("GlobalAveragePool", y), 48, 12))
+        y = net.add("Mul", y, net.add("Sigmoid", net.conv(s, 12, 48)))
+        y = net.conv(y, 48, STEM)
+        x = net.add("Add", x, y) if stride == 1 else y
+    pooled = net.add("AveragePool", x, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1])
+    x = net.add("LeakyRelu", net.conv(net.add("Concat", x, pooled, axis=1), 2 * STEM, 24, 3, 1, 2), alpha=0.1)
+    return net.model(net.add("Softmax", net.add("Flatten", net.add("GlobalAveragePool", x))), 2)
+
+
+def encoder(seed):
+    """A transformer's layer: products of activations, norms and GELU among quantised matmuls."""
+    tokens, width, heads = 21, 48, 3
+    net = Net(seed, [1, tokens, width])
+    shape = net.constant(np.array([0, 0, heads, width // heads], np.int64))
+
+    def linear(x, inputs, outputs):
+        return net.add("Add", net.add("MatMul", x, net.weight(inputs, outputs)), net.weight(outputs, scale=0.1))
+
+    def heads_of(x, perm):
+        return net.add("Transpose", net.add("Reshape", linear(x, width, width), shape), perm=perm)
+
+    scores = net.add("MatMul", heads_of("x", [0, 2, 1, 3]), heads_of("x", [0, 2, 3, 1]))
+    scores = net.add("Softmax", net.add("Mul", scores, net.constant(np.float32((width // heads) ** -0.5))), axis=-1)
+    mixed = net.add("Transpose", net.add("MatMul", scores, heads_of("x", [0, 2, 1, 3])), perm=[0, 2, 1, 3])
+    mixed = net.add("Reshape", mixed, net.constant(np.array([0, 0, width], np.int64)))
+
+    def normed(x):
+        return net.add("LayerNormalization", x, net.constant(np.ones(width, np.float32)), net.constant(np.zeros(width, np.float32)))
+
+    x = normed(net.add("Add", "x", linear(mixed, width, width)))
+    wide = linear(x, width, 2 * width)
+    erf = net.add("Erf", net.add("Div", wide, net.constant(np.float32(2 ** 0.5))))
+    gelu = net.add("Mul", net.add("Mul", wide, net.add("Add", erf, net.constant(np.float32(1)))), net.constant(np.float32(0.5)))
+    return net.model(normed(net.add("Add", x, linear(gelu, 2 * width, width))), 3)
+
+
+NETS = {"residual": residual, "mobile": mobile, "encoder": encoder}
+U8, S8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8
+# name: (format, options). Weights of QOperator forms and of unsigned activations have 7 bits where onnxruntime's AVX2
+# kernels would saturate with more.
+FORMS = {
+    "qdq-u8": (quantization.QuantFormat.QDQ, dict(activation_type=U8, weight_type=S8)),
+    "qdq-u8-channel": (quantization.QuantFormat.QDQ, dict(activation_type=U8, weight_type=S8, per_channel=True)),
+    "qdq-s8-channel": (quantization.QuantFormat.QDQ, dict(activation_type=S8, weight_type=S8, per_channel=True,
+                                                          extra_options={"ActivationSymmetric": True})),
+    "qdq-u8u8": (quantization.QuantFormat.QDQ, dict(activation_type=U8, weight_type=U8)),
+    "qoperator-u8": (quantization.QuantFormat.QOperator, dict(activation_type=U8, weight_type=S8, reduce_range=True)),
+    "qoperator-u8-channel": (quantization.QuantFormat.QOperator,
+                             dict(activation_type=U8, weight_type=S8, per_channel=True, reduce_range=True)),
+    "dynamic": (None, dict(weight_type=S8, reduce_range=True)),
+    "dynamic-channel": (None, dict(weight_type=S8, per_channel=True, reduce_range=True)),
+}
+
+
+class Calibration(quantization.CalibrationDataReader):
+    def __init__(self, shape, seed):
+        random = np.random.default_rng(seed)
+        self.batches = iter([{"x": random.standard_normal(shape).astype(np.float32)} for _ in range(4)])
+
+    def get_next(self):
+        return next(self.batches, None)
+
+
+def quantize(source, target, form, shape):
+    """Writes the quantised form of the model file `source`."""
+    format, options = FORMS[form]
+    logging.disable(logging.WARNING)
+    with contextlib.redirect_stdout(io.StringIO()):
+        if format is None:
+            quantization.quantize_dynamic(str(source), str(target), **options)
+        else:
+            quantization.quantize_static(str(source), str(target), Calibration(shape, 1), quant_format=format, **options)
+    logging.disable(logging.NOTSET)
