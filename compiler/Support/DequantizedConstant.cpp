@@ -1,6 +1,6 @@
 #include "compiler/Support/DequantizedConstant.h"
 #include "dialects/DSpark/Infer.h"
-#include "kernels/common/numeric.h"
+#include <cstring>
 
 using namespace mlir;
 
@@ -31,6 +31,7 @@ Reader readerOf(Value value, const std::shared_ptr<WeightStore> &weights) {
   };
 }
 
+// A constant of i8, u8, i32 or f32.
 struct Numbers {
   Reader read;
   DType type = DType::Undefined;
@@ -40,9 +41,19 @@ struct Numbers {
     std::vector<std::byte> bytes;
     if (!read(bytes, error))
       return false;
-    out.resize(size_t(count));
-    loadAsF64(type, bytes.data(), 0, count, out.data());
-    return true;
+    auto widen = [&]<typename T>(T) {
+      out.resize(bytes.size() / sizeof(T));
+      for (size_t i = 0; i < out.size(); ++i) {
+        T value;
+        std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+        out[i] = double(value);
+      }
+    };
+    type == DType::I8    ? widen(int8_t())
+    : type == DType::U8  ? widen(uint8_t())
+    : type == DType::I32 ? widen(int32_t())
+                         : widen(float());
+    return int64_t(out.size()) == count;
   }
 };
 
@@ -68,7 +79,8 @@ std::optional<ConstantTensor> dequantizedConstant(Value value, const std::shared
   std::optional<Numbers> q = numbersOf(op.getInputs()[0], weights),
                          scale = numbersOf(op.getInputs()[1], weights);
   std::optional<Numbers> zero = hasZero ? numbersOf(op.getInputs()[2], weights) : std::nullopt;
-  if (!q || !isQuantized(q->type) || !scale || scale->type != DType::F32 || (hasZero && !zero))
+  if (!q || !isQuantized(q->type) || !scale || scale->type != DType::F32 ||
+      (hasZero && (!zero || zero->type != q->type)))
     return std::nullopt;
   int64_t axis = int64_t(op.getAxis().value_or(1)), inner = 1;
   axis = axis < 0 ? axis + type.getRank() : axis;

@@ -51,13 +51,17 @@ private:
     if (auto resize = dyn_cast<ir::ResizeOp>(op))
       return resize.getMode().value_or("nearest") == "nearest" &&
              resize.getCoordinateTransformationMode().value_or("") != "tf_crop_and_resize";
+    if (auto kernel = dyn_cast<ir::KernelOp>(op))
+      return llvm::is_contained({"flatten", "depth_to_space", "space_to_depth"}, kernel.getName());
     return isa<ir::ReshapeOp, ir::SqueezeOp, ir::UnsqueezeOp, ir::IdentityOp, ir::TransposeOp, ir::SliceOp,
                ir::ExpandOp, ir::GatherOp>(op);
   }
 
   void rebuild(Operation *op, const QuantizedValue &x, ArrayRef<Value> operands) {
-    Value moved = factory.make1(op->getLoc(), op->getName().stripDialect(), operands,
-                                op->getAttrDictionary().getValue());
+    auto kernel = dyn_cast<ir::KernelOp>(op);
+    DictionaryAttr attributes =
+        kernel ? kernel.getConfig().value_or(DictionaryAttr::get(op->getContext())) : op->getAttrDictionary();
+    Value moved = factory.make1(op->getLoc(), ir::catalogueName(op), operands, attributes.getValue());
     if (!moved)
       return;
     SmallVector<Value> dequantize{moved, x.scale};

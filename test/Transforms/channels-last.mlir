@@ -62,3 +62,23 @@ func.func @flattened(%x: tensor<1x3x8x8xf32>) -> tensor<1x144xf32> {
   %1 = dspark.reshape(%0, %s) : (tensor<1x4x6x6xf32>, tensor<2xi64>) -> tensor<1x144xf32>
   return %1 : tensor<1x144xf32>
 }
+
+// -----
+
+// Operations on bytes: scales, zero points and tables stay as they are.
+// CHECK-LABEL: @bytes
+func.func @bytes(%x: tensor<1x3x8x8xui8>, %s: tensor<f32>, %z: tensor<ui8>, %wz: tensor<i8>, %t: tensor<256xui8>) -> tensor<1x4x1x1xui8> {
+  // CHECK: dspark.transpose(%arg0)
+  // CHECK: %[[A:.*]] = dspark.qlinear_conv({{.*}}) {layout = "nhwc"} : {{.*}} -> tensor<1x6x6x4xui8>
+  // CHECK: %[[L:.*]] = dspark.lookup(%[[A]], %arg4) : (tensor<1x6x6x4xui8>, tensor<256xui8>) -> tensor<1x6x6x4xui8>
+  // CHECK: %[[B:.*]] = dspark.qlinear_binary(%[[A]], %arg1, %arg2, %[[L]], %arg1, %arg2, %arg1, %arg2)
+  // CHECK: dspark.qlinear_pool(%[[B]], %arg1, %arg2, %arg1, %arg2) {layout = "nhwc"} : {{.*}} -> tensor<1x1x1x4xui8>
+  %w = dspark.weight @w : tensor<4x3x3x3xi8>
+  %0 = dspark.qlinear_conv(%x, %s, %z, %w, %s, %wz, %s, %z)
+     : (tensor<1x3x8x8xui8>, tensor<f32>, tensor<ui8>, tensor<4x3x3x3xi8>, tensor<f32>, tensor<i8>, tensor<f32>, tensor<ui8>) -> tensor<1x4x6x6xui8>
+  %1 = dspark.lookup(%0, %t) : (tensor<1x4x6x6xui8>, tensor<256xui8>) -> tensor<1x4x6x6xui8>
+  %2 = dspark.qlinear_binary(%0, %s, %z, %1, %s, %z, %s, %z) {kind = "mul"}
+     : (tensor<1x4x6x6xui8>, tensor<f32>, tensor<ui8>, tensor<1x4x6x6xui8>, tensor<f32>, tensor<ui8>, tensor<f32>, tensor<ui8>) -> tensor<1x4x6x6xui8>
+  %3 = dspark.qlinear_pool(%2, %s, %z, %s, %z) : (tensor<1x4x6x6xui8>, tensor<f32>, tensor<ui8>, tensor<f32>, tensor<ui8>) -> tensor<1x4x1x1xui8>
+  return %3 : tensor<1x4x1x1xui8>
+}

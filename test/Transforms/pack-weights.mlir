@@ -50,3 +50,20 @@ func.func @constant(%a: tensor<?x2xf32>) -> tensor<?x2xf32> {
   %0 = dspark.matmul(%a, %w) : (tensor<?x2xf32>, tensor<2x2xf32>) -> tensor<?x2xf32>
   return %0 : tensor<?x2xf32>
 }
+
+// -----
+
+// Bytes: 2 columns of 3 terms are one panel of 4 terms and 16 columns, and 16 sums.
+// CHECK-LABEL: @bytes
+func.func @bytes(%a: tensor<?x3xui8>, %x: tensor<1x8x8x4xui8>, %s: tensor<f32>, %z: tensor<ui8>, %wz: tensor<i8>) -> (tensor<?x2xf32>, tensor<1x6x6x4xf32>) {
+  // CHECK: dspark.weight @b.panel16k4 {layout = "panel16k4"} : tensor<3x2xi8>
+  // CHECK: dspark.qlinear_matmul({{.*}}) {packed = "panel16k4"}
+  // CHECK: dspark.weight @d.depthwise {layout = "depthwise"} : tensor<4x1x3x3xi8>
+  // CHECK: dspark.qlinear_conv({{.*}}) {group = 4 : i64, layout = "nhwc", packed = "depthwise"}
+  %b = dspark.weight @b : tensor<3x2xi8>
+  %d = dspark.weight @d : tensor<4x1x3x3xi8>
+  %0 = dspark.qlinear_matmul(%a, %s, %z, %b, %s, %wz) : (tensor<?x3xui8>, tensor<f32>, tensor<ui8>, tensor<3x2xi8>, tensor<f32>, tensor<i8>) -> tensor<?x2xf32>
+  %1 = dspark.qlinear_conv(%x, %s, %z, %d, %s, %wz) {group = 4 : i64, layout = "nhwc"}
+     : (tensor<1x8x8x4xui8>, tensor<f32>, tensor<ui8>, tensor<4x1x3x3xi8>, tensor<f32>, tensor<i8>) -> tensor<1x6x6x4xf32>
+  return %0, %1 : tensor<?x2xf32>, tensor<1x6x6x4xf32>
+}
