@@ -1,9 +1,11 @@
 // Runs one catalogue row the way the executor does, with tensors owned by the test. Results come from the
 // operator's own shape function; scratch is poisoned; tiles are dealt out in parts and in reverse, so that a
-// kernel that relies on their order or on a fresh scratch fails.
+// kernel that relies on their order or on a fresh scratch fails. Tensors and scratch lie against inaccessible
+// pages, operands cannot be written.
 #pragma once
 #include "kernels/common/catalogue.h"
 #include "kernels/common/kernel.h"
+#include "test/kernels/guarded.h"
 #include <cstring>
 #include <deque>
 #include <gtest/gtest.h>
@@ -146,10 +148,22 @@ inline std::vector<Tensor> runRow(const Kernel &row, std::vector<Tensor> &in, co
     trueDims.push_back(t.dims);
   for (std::vector<int64_t> &dims : trueDims)
     outDims.push_back(dims.data());
+  static int calls = 0; // both ends get their turn over the shapes of a test
+  Flush flush = ++calls % 2 ? Flush::AtEnd : Flush::AtStart;
+  std::deque<Guarded> blocks;
+  auto lay = [&](Tensor &t, std::vector<TensorView> &views) {
+    views.push_back(t.view());
+    if (t.type == DType::Undefined)
+      return;
+    views.back().data = blocks.emplace_back(t.bytes.size(), flush).data();
+    std::copy(t.bytes.begin(), t.bytes.end(), static_cast<std::byte *>(views.back().data));
+  };
   for (Tensor &t : in)
-    inViews.push_back(t.view());
+    lay(t, inViews);
+  for (Guarded &block : blocks)
+    block.makeReadOnly();
   for (Tensor &t : out)
-    outViews.push_back(t.view());
+    lay(t, outViews);
   KernelCall call;
   call.in = inViews;
   call.out = outViews;
@@ -158,26 +172,27 @@ inline std::vector<Tensor> runRow(const Kernel &row, std::vector<Tensor> &in, co
   EXPECT_TRUE(!row.accepts || row.accepts(call)) << row.name;
   auto work = std::make_unique<KernelWork>();
   row.prepare(call, *work);
-  auto poisoned = [](size_t bytes) {
-    std::vector<std::byte> block(bytes + 128, std::byte(0xff));
-    return block;
+  auto scratchOf = [&](size_t bytes) { // the runtime rounds up to 64 too
+    bytes = (bytes + 63) / 64 * 64;
+    std::byte *data = blocks.emplace_back(bytes, Flush::AtEnd).data();
+    std::fill_n(data, bytes, std::byte(0xff));
+    return data;
   };
-  auto aligned = [](std::vector<std::byte> &block) {
-    return reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(block.data()) + 63) & ~uintptr_t(63));
-  };
-  std::vector<std::byte> shared = poisoned(work->scratchShared);
-  std::vector<std::vector<std::byte>> scratch;
+  std::byte *shared = scratchOf(work->scratchShared);
+  std::vector<std::byte *> scratch;
   for (int t = 0; t < threads; ++t)
-    scratch.push_back(poisoned(work->scratchPerThread));
+    scratch.push_back(scratchOf(work->scratchPerThread));
   for (int phase = 0; phase < work->phases; ++phase)
     for (uint32_t end = work->tiles[phase]; end > 0;) {
       uint32_t begin = end > 2 && threads > 1 ? end - 2 : threads > 1 ? end - 1 : 0;
       int thread = int(end) % threads;
-      row.run(call, *work, {begin, end, phase, thread, aligned(scratch[size_t(thread)]), aligned(shared)});
+      row.run(call, *work, {begin, end, phase, thread, scratch[size_t(thread)], shared});
       end = begin;
     }
-  for (size_t i = 0; i < out.size(); ++i)
+  for (size_t i = 0; i < out.size(); ++i) {
     out[i].dims = trueDims[i];
+    std::copy_n(static_cast<const std::byte *>(outViews[i].data), out[i].bytes.size(), out[i].bytes.begin());
+  }
   return out;
 }
 
