@@ -80,6 +80,18 @@ std::optional<std::vector<int64_t>> constInts(const InferContext &ctx, size_t i)
   return ints ? numbers(*ints) : std::nullopt;
 }
 
+InferStatus askForContents(InferContext &ctx, int i) {
+  std::string what = "the shape depends on the contents of operand " + std::to_string(i);
+  if (!ctx.has(size_t(i)))
+    return ctx.fail(what + ", which is missing");
+  const TensorInfo &info = ctx.in[size_t(i)];
+  bool isKnown = contentsFit(info) && (isFloat(info.type) || numbers(info.ints));
+  for (const TensorInfo &other : ctx.in) // a dim that the compiler does not know yet may be what is missing
+    isKnown = isKnown && (!other.present() || knownElements(other) >= 0);
+  return isKnown ? ctx.fail(what + ", and those of " + info.str() + " are of no use for that")
+                 : ctx.needsContents(i);
+}
+
 Dim scalarInt(const InferContext &ctx, size_t i) {
   const std::vector<Dim> *ints = ctx.ints(i);
   return ints && ints->size() == 1 ? (*ints)[0] : Dim();

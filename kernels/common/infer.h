@@ -28,6 +28,9 @@ int64_t knownElements(const TensorInfo &info);
 bool contentsFit(const TensorInfo &info);
 /// The contents of operand i if all entries are numbers.
 std::optional<std::vector<int64_t>> constInts(const InferContext &ctx, size_t i);
+/// NeedsContents for operand i. Where its contents are known already, and so are all dims, they did not
+/// serve: that is an error, so that nobody is asked twice.
+InferStatus askForContents(InferContext &ctx, int i);
 /// The sole element of operand i, unknown if it is not known.
 Dim scalarInt(const InferContext &ctx, size_t i);
 

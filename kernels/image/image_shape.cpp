@@ -59,7 +59,7 @@ InferStatus inferAffineGrid(InferContext &ctx) {
   if (entries.isConst() && !entries.is(4) && !entries.is(5))
     return ctx.fail("size must have 4 or 5 entries, found " + entries.str());
   if (!size)
-    return ctx.needsContents(1);
+    return askForContents(ctx, 1);
   int64_t spatial = entries.value() - 2;
   Dim batch = (*size)[0];
   if (!expectDim(ctx, 0, 0, batch) || !expectSize(ctx, 0, 1, spatial) || !expectSize(ctx, 0, 2, spatial + 1))
@@ -76,7 +76,7 @@ InferStatus inferAffineGrid(InferContext &ctx) {
   for (Dim dim : dims)
     isComplete &= !dim.isUnknown();
   ctx.out[0] = TensorInfo::make(ctx.in[0].type, std::move(dims));
-  return isComplete ? InferStatus::Ok : ctx.needsContents(1);
+  return isComplete ? InferStatus::Ok : askForContents(ctx, 1);
 }
 
 // X [N,C,H,W], rois [R,4], batch_indices i64[R] -> [R,C,output_height,output_width]
@@ -128,9 +128,9 @@ InferStatus inferCol2Im(InferContext &ctx) {
   std::optional<std::vector<int64_t>> block = constInts(ctx, 2);
   const std::vector<Dim> *image = ctx.ints(1);
   if (!image)
-    return ctx.needsContents(1);
+    return askForContents(ctx, 1);
   if (!block)
-    return ctx.needsContents(2);
+    return askForContents(ctx, 2);
   size_t rank = image->size();
   if (rank == 0 || rank > size_t(kMaxRank) - 2 || block->size() != rank)
     return ctx.fail("image_shape and block_shape must have 1 to " + std::to_string(kMaxRank - 2) +
@@ -173,7 +173,7 @@ InferStatus inferCol2Im(InferContext &ctx) {
     return InferStatus::Error;
   dims[1] = floorDiv(columns, blockSize);
   ctx.out[0] = TensorInfo::make(ctx.in[0].type, std::move(dims));
-  return isComplete ? InferStatus::Ok : ctx.needsContents(1);
+  return isComplete ? InferStatus::Ok : askForContents(ctx, 1);
 }
 
 std::span<const OpEntry> imageOps() {

@@ -61,7 +61,7 @@ InferStatus applyScales(InferContext &ctx, const std::vector<int> &axes) {
   if (!scales) {
     for (int axis : axes)
       ctx.out[0].dims[size_t(axis)] = Dim();
-    return ctx.needsContents(2);
+    return askForContents(ctx, 2);
   }
   if (scales->size() != axes.size())
     return ctx.fail("scales must have " + std::to_string(axes.size()) + " entries, found " +
@@ -105,7 +105,7 @@ InferStatus applySizes(InferContext &ctx, const std::vector<int> &axes, AspectPo
   if (!sizes) {
     for (int axis : axes)
       ctx.out[0].dims[size_t(axis)] = Dim();
-    return ctx.needsContents(3);
+    return askForContents(ctx, 3);
   }
   if (sizes->size() != axes.size())
     return ctx.fail("sizes must have " + std::to_string(axes.size()) + " entries, found " +
@@ -118,7 +118,7 @@ InferStatus applySizes(InferContext &ctx, const std::vector<int> &axes, AspectPo
     ctx.out[0].dims[size_t(axes[i])] = (*sizes)[i];
   }
   if (!isComplete)
-    return ctx.needsContents(3);
+    return askForContents(ctx, 3);
   if (policy != AspectPolicy::Stretch) {
     for (int axis : axes)
       ctx.out[0].dims[size_t(axis)] = ctx.in[0].dims[size_t(axis)];

@@ -33,7 +33,7 @@ InferStatus inferConstantOfShape(InferContext &ctx) {
     if (info.rank() == 1 && info.dims[0].isConst() && info.dims[0].value() >= 0 &&
         info.dims[0].value() <= kMaxRank)
       y = TensorInfo::make(y.type, std::vector<Dim>(size_t(info.dims[0].value())));
-    return ctx.needsContents(0);
+    return askForContents(ctx, 0);
   }
   if (!checkRank(ctx, shape->size()))
     return InferStatus::Error;
@@ -56,7 +56,7 @@ InferStatus inferConstantOfShape(InferContext &ctx) {
         y.ints.assign(size_t(count), Dim(ctx.attrs.i("value", 0)));
     }
   }
-  return needs ? ctx.needsContents(0) : InferStatus::Ok;
+  return needs ? askForContents(ctx, 0) : InferStatus::Ok;
 }
 
 namespace {
@@ -106,7 +106,7 @@ InferStatus inferRange(InferContext &ctx) {
     size_t count =
         isFloat(type) ? (ctx.floats(i) ? ctx.floats(i)->size() : 0) : (ctx.ints(i) ? ctx.ints(i)->size() : 0);
     if (!ctx.in[i].hasContents || (count == 1 && !isFloat(type) && scalarInt(ctx, i).isUnknown()))
-      return ctx.needsContents(i);
+      return askForContents(ctx, i);
     if (count != 1)
       return ctx.fail("operand " + std::to_string(i) + " must be a scalar, found " + ctx.in[i].str());
   }
@@ -157,7 +157,7 @@ InferStatus inferOneHot(InferContext &ctx) {
   if (depth.hasContents && size.isConst() && size.value() < 0)
     return ctx.fail("depth is " + size.str() + ", expected 0 or more");
   y.dims.insert(y.dims.begin() + *axis, size);
-  return size.isUnknown() ? ctx.needsContents(1) : InferStatus::Ok;
+  return size.isUnknown() ? askForContents(ctx, 1) : InferStatus::Ok;
 }
 
 } // namespace dspark::index_ops

@@ -26,7 +26,7 @@ InferStatus inferTopK(InferContext &ctx) {
     y = TensorInfo::make(y.type, x.dims);
     y.dims[*axis] = k;
   }
-  return k.isUnknown() ? ctx.needsContents(1) : InferStatus::Ok;
+  return k.isUnknown() ? askForContents(ctx, 1) : InferStatus::Ok;
 }
 
 InferStatus inferNonZero(InferContext &ctx) {

@@ -175,7 +175,7 @@ InferStatus inferSplit(InferContext &ctx) {
     return ctx.fail("split adds up to " + sum.str() + " but dim " + std::to_string(*axis) + " of " + x.str() +
                     " is " + x.dims[*axis].str());
   if (needs)
-    return ctx.needsContents(1);
+    return askForContents(ctx, 1);
   if (!contentsFit(x))
     return InferStatus::Ok;
   // Of a tensor without elements nothing is read, and its strides may not fit.
@@ -219,7 +219,7 @@ InferStatus inferExpand(InferContext &ctx) {
     if (x.hasRank && info.rank() == 1 && info.dims[0].isConst() && info.dims[0].value() <= kMaxRank)
       ctx.out[0] = TensorInfo::make(
           x.type, std::vector<Dim>(size_t(std::max<int64_t>({info.dims[0].value(), x.rank(), 0}))));
-    return ctx.needsContents(1);
+    return askForContents(ctx, 1);
   }
   if (!checkRank(ctx, shape->size()))
     return InferStatus::Error;
@@ -234,7 +234,7 @@ InferStatus inferExpand(InferContext &ctx) {
   if (!broadcastDims(ctx, both, ctx.out[0]))
     return InferStatus::Error;
   if (needs)
-    return ctx.needsContents(1);
+    return askForContents(ctx, 1);
   if (x.hasRank)
     repeatContents(x, ctx.out[0]);
   return InferStatus::Ok;
@@ -250,7 +250,7 @@ InferStatus inferTile(InferContext &ctx) {
     y = TensorInfo::make(x.type, std::vector<Dim>(x.dims.size()));
   const std::vector<Dim> *repeats = ctx.ints(1);
   if (!repeats)
-    return ctx.needsContents(1);
+    return askForContents(ctx, 1);
   if (!x.hasRank)
     return InferStatus::Ok;
   if (repeats->size() != x.dims.size())
@@ -264,7 +264,7 @@ InferStatus inferTile(InferContext &ctx) {
     y.dims[i] = x.dims[i] * repeat;
   }
   if (needs)
-    return ctx.needsContents(1);
+    return askForContents(ctx, 1);
   repeatContents(x, y);
   return InferStatus::Ok;
 }

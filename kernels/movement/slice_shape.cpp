@@ -112,7 +112,7 @@ InferStatus inferSlice(InferContext &ctx) {
   if (ctx.has(3)) {
     std::optional<std::vector<int64_t>> values = constInts(ctx, 3);
     if (!values)
-      return ctx.needsContents(3);
+      return askForContents(ctx, 3);
     axes = *values;
   }
   std::optional<std::vector<Dim>> lists[] = {listOperand(ctx, 1, count, Dim()),
@@ -154,7 +154,7 @@ InferStatus inferSlice(InferContext &ctx) {
       areNumbers = false;
   }
   if (needed)
-    return ctx.needsContents(needed);
+    return askForContents(ctx, needed);
   if (!areNumbers || !contentsFit(x) || knownElements(y) <= 0) {
     y.hasContents = areNumbers && contentsFit(x) && knownElements(y) == 0;
     return InferStatus::Ok;
@@ -187,7 +187,7 @@ InferStatus inferPad(InferContext &ctx) {
   if (ctx.has(3)) {
     std::optional<std::vector<int64_t>> values = constInts(ctx, 3);
     if (!values)
-      return ctx.needsContents(3);
+      return askForContents(ctx, 3);
     axes = *values;
   } else {
     for (int i = 0; i < x.rank(); ++i)
@@ -222,7 +222,7 @@ InferStatus inferPad(InferContext &ctx) {
       return ctx.fail("mode " + std::string(mode) + " has nothing to repeat in dim " + std::to_string(*axis) +
                       " of " + x.str());
   }
-  return needs ? ctx.needsContents(1) : InferStatus::Ok;
+  return needs ? askForContents(ctx, 1) : InferStatus::Ok;
 }
 
 InferStatus inferCenterCropPad(InferContext &ctx) {
@@ -258,7 +258,7 @@ InferStatus inferCenterCropPad(InferContext &ctx) {
     needs |= dim.isUnknown();
     y.dims[*axis] = dim;
   }
-  return needs ? ctx.needsContents(1) : InferStatus::Ok;
+  return needs ? askForContents(ctx, 1) : InferStatus::Ok;
 }
 
 } // namespace dspark::movement

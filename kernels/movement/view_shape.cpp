@@ -94,7 +94,7 @@ InferStatus reshapeTo(InferContext &ctx, std::vector<Dim> target) {
   int64_t before = knownElements(x), after = knownElements(ctx.out[0]);
   if (before >= 0 && after >= 0 && before != after)
     return reshapeMismatch(ctx);
-  return needs ? ctx.needsContents(1) : InferStatus::Ok;
+  return needs ? askForContents(ctx, 1) : InferStatus::Ok;
 }
 
 } // namespace
@@ -111,7 +111,7 @@ InferStatus inferReshape(InferContext &ctx) {
       return InferStatus::Error;
     ctx.out[0] = TensorInfo::make(ctx.in[0].type, std::vector<Dim>(size_t(shape.dims[0].value())));
   }
-  return ctx.needsContents(1);
+  return askForContents(ctx, 1);
 }
 
 InferStatus inferSqueeze(InferContext &ctx) {
@@ -124,7 +124,7 @@ InferStatus inferSqueeze(InferContext &ctx) {
   if (ctx.has(1)) {
     std::optional<std::vector<int64_t>> values = constInts(ctx, 1);
     if (!values)
-      return ctx.needsContents(1);
+      return askForContents(ctx, 1);
     axes = *values;
   }
   if (!x.hasRank)
@@ -155,7 +155,7 @@ InferStatus inferUnsqueeze(InferContext &ctx) {
   if (ctx.has(1)) {
     std::optional<std::vector<int64_t>> values = constInts(ctx, 1);
     if (!values)
-      return ctx.needsContents(1);
+      return askForContents(ctx, 1);
     axes = *values;
   }
   if (!x.hasRank)

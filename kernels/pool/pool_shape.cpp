@@ -143,7 +143,7 @@ InferStatus inferMaxUnpool(InferContext &ctx) {
       return InferStatus::Error;
     const std::vector<Dim> *shape = ctx.ints(2);
     if (!shape)
-      return ctx.needsContents(2);
+      return askForContents(ctx, 2);
     if (shape->size() != x.dims.size())
       return ctx.fail("output_shape: expected " + std::to_string(x.rank()) + " entries, found " +
                       std::to_string(shape->size()));

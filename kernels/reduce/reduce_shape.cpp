@@ -73,7 +73,7 @@ InferStatus inferReduce(InferContext &ctx) {
     if (!values) {
       if (keep && x.hasRank)
         y = TensorInfo::make(x.type, std::vector<Dim>(x.dims.size()));
-      return ctx.needsContents(1);
+      return askForContents(ctx, 1);
     }
     axes = *values;
   }
@@ -132,7 +132,7 @@ InferStatus inferCumulative(InferContext &ctx) {
   // The axis decides nothing about the result's dims, but kernels cannot refuse one that is out of range.
   Dim axis = scalarInt(ctx, 1);
   if (axis.isUnknown() || axis.isSymbolic())
-    return ctx.needsContents(1);
+    return askForContents(ctx, 1);
   return !x.hasRank || checkAxis(ctx, axis.value(), x.rank()) ? InferStatus::Ok : InferStatus::Error;
 }
 

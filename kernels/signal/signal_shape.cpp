@@ -52,7 +52,7 @@ InferStatus inferDft(InferContext &ctx) {
   ctx.out[0].dims.back() = Dim(inverse && oneSided ? 1 : 2);
   if (!axisValue.isConst()) {
     std::fill(ctx.out[0].dims.begin(), ctx.out[0].dims.end() - 1, Dim());
-    return ctx.needsContents(2);
+    return askForContents(ctx, 2);
   }
   std::optional<int> axis = checkAxis(ctx, axisValue.value(), rank);
   if (!axis)
@@ -67,7 +67,7 @@ InferStatus inferDft(InferContext &ctx) {
   if (!checkLength(ctx, "dft_length", length, 1))
     return InferStatus::Error;
   dim = oneSided && !inverse ? floorDiv(length, Dim(2)) + Dim(1) : length;
-  return ctx.has(1) && length.isUnknown() ? ctx.needsContents(1) : InferStatus::Ok;
+  return ctx.has(1) && length.isUnknown() ? askForContents(ctx, 1) : InferStatus::Ok;
 }
 
 // signal [B,L,1 | 2], frame_step, window? [n], frame_length? -> [B,frames,bins,2]
@@ -89,8 +89,8 @@ InferStatus inferStft(InferContext &ctx) {
   Dim bins = ctx.attrs.i("onesided", 1) != 0 ? floorDiv(length, Dim(2)) + Dim(1) : length;
   ctx.out[0] = TensorInfo::make(ctx.in[0].type, {dimAt(ctx, 0, 0), frames, bins, Dim(2)});
   if (step.isUnknown())
-    return ctx.needsContents(1);
-  return ctx.has(3) && length.isUnknown() ? ctx.needsContents(3) : InferStatus::Ok;
+    return askForContents(ctx, 1);
+  return ctx.has(3) && length.isUnknown() ? askForContents(ctx, 3) : InferStatus::Ok;
 }
 
 // size -> [size]
@@ -102,7 +102,7 @@ InferStatus inferWindow(InferContext &ctx) {
   if (!checkLength(ctx, "size", size, 0))
     return InferStatus::Error;
   ctx.out[0] = TensorInfo::make(type, {size});
-  return size.isUnknown() ? ctx.needsContents(0) : InferStatus::Ok;
+  return size.isUnknown() ? askForContents(ctx, 0) : InferStatus::Ok;
 }
 
 // num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz -> [dft_length / 2 + 1,
@@ -118,7 +118,7 @@ InferStatus inferMelWeightMatrix(InferContext &ctx) {
     return InferStatus::Error;
   ctx.out[0] = TensorInfo::make(type, {floorDiv(length, Dim(2)) + Dim(1), bins});
   if (bins.isUnknown() || length.isUnknown())
-    return ctx.needsContents(bins.isUnknown() ? 0 : 1);
+    return askForContents(ctx, bins.isUnknown() ? 0 : 1);
   return InferStatus::Ok;
 }
 
