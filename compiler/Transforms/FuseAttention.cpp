@@ -67,7 +67,8 @@ struct Match {
   Value visible;    // where not, the scores become `hidden`
   float hidden = 0; // a splat constant's number
   double scale = 1;
-  bool isGuarded = false; // NaN probabilities become 0
+  bool isGuarded = false;  // NaN probabilities become 0
+  SmallVector<Dim> spread; // the last dims that a mask must be given, where they are not known to be so
 };
 
 class Fuser {
@@ -186,7 +187,7 @@ private:
   }
 
   // Equal batches and heads, and a mask that broadcasts onto the scores without hiding keys beyond its end.
-  bool fits(const Match &m, const TensorInfo &scores) {
+  bool fits(Match &m, const TensorInfo &scores) {
     TensorInfo q = headMajor(m.q), k = headMajor(m.k), v = headMajor(m.v);
     if (!scores.hasRank || q.rank() != scores.rank() || k.rank() != q.rank() || v.rank() != q.rank() ||
         q.rank() < 3 || q.rank() > 4 || q.type != DType::F32 || k.type != DType::F32 || v.type != DType::F32)
@@ -197,19 +198,25 @@ private:
     // A head count is an attribute's matter in rank 3, and heads must divide in rank 4: known is simplest.
     if (q.rank() == 4 && !(q.dims[1].isConst() && q.dims[1].value() > 0))
       return false;
-    for (Value mask : {m.mask, m.visible}) {
-      if (!mask)
-        continue;
-      const TensorInfo &info = analysis.info(mask);
-      if (!info.hasRank || info.rank() < 1 || info.rank() > scores.rank() ||
-          (q.rank() == 3 && info.rank() > 2))
+    for (Value mask : {m.mask, m.visible})
+      if (mask && !maskFits(analysis.info(mask), scores, m))
         return false;
-      for (int i = 0, offset = scores.rank() - info.rank(); i < info.rank(); ++i)
-        if (!info.dims[i].provablyEqual(scores.dims[offset + i]) &&
-            (i == info.rank() - 1 || !info.dims[i].is(1)))
-          return false;
-    }
     return true;
+  }
+  bool maskFits(const TensorInfo &mask, const TensorInfo &scores, Match &m) {
+    int rank = mask.rank(), offset = scores.rank() - rank;
+    if (!mask.hasRank || rank < 1 || offset < 0 || (scores.rank() == 3 && rank > 2))
+      return false;
+    for (int i = 0; i < rank; ++i) {
+      Dim found = mask.dims[i], wanted = scores.dims[offset + i];
+      if (found.provablyEqual(wanted) || (found.is(1) && i < rank - 1))
+        continue;
+      // A run decides whether the dim is 1 or the scores' own.
+      if (i < rank - 2 || found.isConst() || !analysis.isInputExpression(wanted))
+        return false;
+      m.spread.assign(scores.dims.end() - std::min(rank, 2), scores.dims.end());
+    }
+    return llvm::all_of(m.spread, [&](Dim dim) { return analysis.isInputExpression(dim); });
   }
   TensorInfo headMajor(const Heads &heads) {
     TensorInfo info = analysis.info(heads.value);
@@ -235,11 +242,14 @@ private:
     SmallVector<Value> operands;
     for (const Heads &h : {m.q, m.k, m.v})
       operands.push_back(isTokenMajor ? merged(loc, h.value) : headMajorValue(loc, h));
-    if (m.mask)
-      operands.push_back(m.mask);
+    Value mask = m.mask;
     if (m.visible)
-      operands.push_back(factory.make1(
-          loc, "select", {m.visible, factory.scalar(loc, 0.0f), factory.scalar(loc, m.hidden)}));
+      mask =
+          factory.make1(loc, "select", {m.visible, factory.scalar(loc, 0.0f), factory.scalar(loc, m.hidden)});
+    if (mask && !m.spread.empty())
+      mask = factory.make1(loc, "expand", {mask, dims(loc, m.spread)});
+    if (mask || m.mask || m.visible)
+      operands.push_back(mask);
     Value y = llvm::is_contained(operands, Value()) ? Value()
                                                     : factory.make1(loc, "attention", operands, attributes);
     if (!y)
@@ -258,6 +268,16 @@ private:
     result.replaceAllUsesWith(y);
   }
 
+  Value dims(Location loc, ArrayRef<Dim> values) {
+    SmallVector<std::string> texts;
+    for (Dim dim : values)
+      texts.push_back(dim.str());
+    SmallVector<StringRef> exprs(texts.begin(), texts.end());
+    auto type = RankedTensorType::get({int64_t(exprs.size())}, builder.getI64Type());
+    auto op = ir::DimsOp::create(builder, loc, type, builder.getStrArrayAttr(exprs));
+    analysis.visit(op);
+    return op.getResult();
+  }
   Value headMajorValue(Location loc, const Heads &h) {
     if (!h.isTokenMajor)
       return h.value;

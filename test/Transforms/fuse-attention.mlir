@@ -113,3 +113,20 @@ func.func @three_dims(%q: tensor<12x9x16xf32>, %k: tensor<12x9x16xf32>, %v: tens
   %o = dspark.matmul(%p, %v) : (tensor<12x9x9xf32>, tensor<12x9x16xf32>) -> tensor<12x9x16xf32>
   return %o : tensor<12x9x16xf32>
 }
+
+// -----
+
+// A mask cut from a longer one: only the run can tell that its rows and columns are those of the scores.
+// CHECK-LABEL: @mask_of_unproven_size
+func.func @mask_of_unproven_size(%q: tensor<1x4x?x16xf32> {dspark.dims = ["1", "4", "s", "16"]}, %k: tensor<1x4x?x16xf32> {dspark.dims = ["1", "4", "s", "16"]}, %c: tensor<1x1x?x?xi1> {dspark.dims = ["1", "1", "a", "b"]}) -> tensor<1x4x?x16xf32> {
+  // CHECK: %[[D:.*]] = dspark.dims ["s", "s"]
+  // CHECK: %[[M:.*]] = dspark.expand(%{{.*}}, %[[D]])
+  // CHECK: dspark.kernel "attention"(%arg0, %arg1, %arg1, %[[M]])
+  %never = dspark.constant dense<-1.0e+30> : tensor<f32>
+  %kt = dspark.transpose(%k) {perm = array<i64: 0, 1, 3, 2>} : (tensor<1x4x?x16xf32>) -> tensor<1x4x16x?xf32>
+  %s = dspark.matmul(%q, %kt) : (tensor<1x4x?x16xf32>, tensor<1x4x16x?xf32>) -> tensor<1x4x?x?xf32>
+  %w = dspark.select(%c, %s, %never) : (tensor<1x1x?x?xi1>, tensor<1x4x?x?xf32>, tensor<f32>) -> tensor<1x4x?x?xf32>
+  %p = dspark.softmax(%w) {axis = -1 : i64} : (tensor<1x4x?x?xf32>) -> tensor<1x4x?x?xf32>
+  %o = dspark.matmul(%p, %k) : (tensor<1x4x?x?xf32>, tensor<1x4x?x16xf32>) -> tensor<1x4x?x16xf32>
+  return %o : tensor<1x4x?x16xf32>
+}
