@@ -4,7 +4,8 @@ know their model file, their input for a batch size, and how to judge an answer.
 import dataclasses
 import pathlib
 
-from devkit import compare, models, venv, zoo
+import numpy as np
+from devkit import compare, models, quantized_models, venv, zoo
 
 
 @dataclasses.dataclass
@@ -33,6 +34,40 @@ class ZooWorkload:
     @staticmethod
     def batchOf(job):
         return job.dims["batch"]
+
+
+@dataclasses.dataclass
+class QuantizedWorkload(ZooWorkload):
+    """A zoo architecture in a form of onnxruntime.quantization, calibrated on normal numbers: NAME@FORM."""
+    form: str = ""
+
+    @property
+    def name(self):
+        return f"{self.architecture.name}@{self.form}"
+
+    def prepare(self):
+        source = super().prepare()
+        self.model = venv.CACHE / "quantized" / f"{source.stem}-{self.form}.onnx"
+        if not self.model.exists():
+            self.model.parent.mkdir(parents=True, exist_ok=True)
+            part = self.model.with_suffix(".part")
+            quantized_models.quantize(source, part, self.form, [self.architecture.feeds(self.graph, seed=k) for k in (1, 2)])
+            part.rename(self.model)
+        return self.model
+
+    def judge(self, answers, job):
+        """Two right computations round ties differently, and a deep network hands every such step on: the bound is on
+        the relative L2 distance from onnxruntime's answer without its optimisations."""
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        session = onnxruntime.InferenceSession(str(self.model), options)
+        names = [output.name for output in session.get_outputs()]
+        worst = max(float(np.linalg.norm(answers[name] - want) / np.linalg.norm(want))
+                    for name, want in zip(names, session.run(names, job.feeds)))
+        return worst <= 0.05, f"relative L2 distance {worst:.1e}"
 
 
 @dataclasses.dataclass
@@ -69,4 +104,11 @@ def chosen(names, style):
     architectures = {a.name: ZooWorkload(a, style) for a in zoo.ARCHITECTURES}
     if not names:
         return [*architectures.values(), *(RealWorkload(models.byName(name)) for name in REAL)]
-    return [architectures.get(name) or RealWorkload(models.byName(name)) for name in names]
+
+    def named(name):
+        base, _, form = name.partition("@")
+        if form:
+            return QuantizedWorkload(zoo.byName(base), style, form=form)
+        return architectures.get(name) or RealWorkload(models.byName(name))
+
+    return [named(name) for name in names]

@@ -121,21 +121,26 @@ FORMS = {
 
 
 class Calibration(quantization.CalibrationDataReader):
-    def __init__(self, shape, seed):
-        random = np.random.default_rng(seed)
-        self.batches = iter([{"x": random.standard_normal(shape).astype(np.float32)} for _ in range(4)])
+    def __init__(self, batches):
+        self.batches = iter(batches)
 
     def get_next(self):
         return next(self.batches, None)
 
 
-def quantize(source, target, form, shape):
-    """Writes the quantised form of the model file `source`."""
+def noise(shape, count=4):
+    """Batches of normal numbers for a network of this module."""
+    random = np.random.default_rng(1)
+    return [{"x": random.standard_normal(shape).astype(np.float32)} for _ in range(count)]
+
+
+def quantize(source, target, form, batches):
+    """Writes the quantised form of the model file `source`, calibrated on `batches` of feeds."""
     format, options = FORMS[form]
     logging.disable(logging.WARNING)
     with contextlib.redirect_stdout(io.StringIO()):
         if format is None:
             quantization.quantize_dynamic(str(source), str(target), **options)
         else:
-            quantization.quantize_static(str(source), str(target), Calibration(shape, 1), quant_format=format, **options)
+            quantization.quantize_static(str(source), str(target), Calibration(batches), quant_format=format, **options)
     logging.disable(logging.NOTSET)
