@@ -38,9 +38,11 @@ void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightSt
     passes.addNestedPass<func::FuncOp>(createSinkDequantizePass());
     passes.addNestedPass<func::FuncOp>(createFuseQuantizedContractionsPass(weights));
     passes.addNestedPass<func::FuncOp>(createFuseQuantizedPass(weights));
+    passes.addNestedPass<func::FuncOp>(createFoldConstantsPass(weights));
     // Affine folding before what follows: it exposes activations behind what were scales and shifts.
     passes.addNestedPass<func::FuncOp>(createFoldAffinePass(weights));
     passes.addNestedPass<func::FuncOp>(createKeepWeightsQuantizedPass());
+    passes.addNestedPass<func::FuncOp>(createLiftReshapesPass());
     passes.addNestedPass<func::FuncOp>(createRaiseActivationsPass());
     // Before epilogues, which would take a mask for a residual.
     passes.addNestedPass<func::FuncOp>(createFuseAttentionPass());

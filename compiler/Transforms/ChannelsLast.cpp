@@ -67,6 +67,8 @@ public:
   }
 
   void sink(Operation *op) {
+    if (auto split = dyn_cast<ir::SplitOp>(op))
+      return sinkSplit(split);
     if (op->getNumResults() != 1 || op->getNumOperands() == 0)
       return;
     builder.setInsertionPoint(op);
@@ -86,6 +88,8 @@ public:
       moved = sinkSlice(slice);
     else if (auto squeeze = dyn_cast<ir::SqueezeOp>(op))
       moved = sinkSqueeze(squeeze);
+    else if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+      moved = sinkReshape(reshape);
     else if (auto permute = dyn_cast<ir::TransposeOp>(op))
       moved = composeTransposes(permute);
     if (moved)
@@ -99,11 +103,14 @@ private:
   }
 
   void replace(Operation *op, Value value) {
-    if (value.getType() != op->getResult(0).getType())
-      value.setType(op->getResult(0).getType()); // the operation's own type may know more dims
-    op->getResult(0).replaceAllUsesWith(value);
+    replaceResult(op->getResult(0), value);
     analysis.forget(op);
     op->erase();
+  }
+  static void replaceResult(Value result, Value value) {
+    if (value.getType() != result.getType())
+      value.setType(result.getType()); // the operation's own type may know more dims
+    result.replaceAllUsesWith(value);
   }
 
   // A transpose; a view where only axes of size 1 move.
@@ -332,6 +339,43 @@ private:
     operands[3] = factory.ints(op.getLoc(), *axes);
     Value inner = factory.make1(op.getLoc(), "slice", operands, op->getAttrDictionary().getValue());
     return inner ? transpose(op.getLoc(), inner, toFirstPerm(rank)) : Value();
+  }
+
+  void sinkSplit(ir::SplitOp op) {
+    Value x = beneath(op.getInputs()[0]);
+    if (!x)
+      return;
+    int64_t rank = analysis.info(x).rank();
+    SmallVector<Value> operands(op.getInputs());
+    operands[0] = x;
+    NamedAttrList attributes(op->getAttrDictionary());
+    attributes.set("axis", builder.getI64IntegerAttr(lastAxis(int64_t(op.getAxis().value_or(0)), rank)));
+    builder.setInsertionPoint(op);
+    FailureOr<SmallVector<Value>> parts =
+        factory.make(op.getLoc(), "split", operands, attributes.getAttrs(), op->getNumResults());
+    if (failed(parts))
+      return;
+    for (auto [result, part] : llvm::zip(op->getResults(), *parts))
+      replaceResult(result, transpose(op.getLoc(), part, toFirstPerm(rank)));
+    analysis.forget(op);
+    op->erase();
+  }
+
+  // reshape(toFirst(x [B, H, W, C]) to [B, C, H*W]) -> toFirst(reshape(x to [B, H*W, C])), as before
+  // attention and in detection heads.
+  Value sinkReshape(ir::ReshapeOp op) {
+    Value x = beneath(op.getInputs()[0]);
+    const TensorInfo &result = analysis.info(op->getResult(0));
+    if (!x || !result.hasRank || result.rank() != 3)
+      return Value();
+    const TensorInfo &from = analysis.info(x);
+    Dim channels = from.dims.back();
+    if (from.rank() < 4 || !channels.isConst() || !result.dims[1].provablyEqual(channels) ||
+        !result.dims[0].provablyEqual(from.dims[0]) || !result.dims[2].isConst())
+      return Value();
+    Value dims = factory.ints(op.getLoc(), {0, result.dims[2].value(), channels.value()});
+    Value inner = factory.make1(op.getLoc(), "reshape", {x, dims});
+    return inner ? transpose(op.getLoc(), inner, toFirstPerm(3)) : Value();
   }
 
   // squeeze(toFirst(x), axes) -> transpose(squeeze(x, moved axes)), often no transpose at all

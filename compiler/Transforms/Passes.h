@@ -10,6 +10,7 @@
 
 namespace dspark {
 
+std::unique_ptr<mlir::Pass> createFoldConstantsPass(std::shared_ptr<WeightStore> weights = nullptr);
 std::unique_ptr<mlir::Pass> createFoldAffinePass(std::shared_ptr<WeightStore> weights = nullptr);
 std::unique_ptr<mlir::Pass>
 createFuseQuantizedContractionsPass(std::shared_ptr<WeightStore> weights = nullptr);

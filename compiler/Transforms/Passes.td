@@ -12,6 +12,15 @@ def FoldShapesPass : Pass<"dspark-fold-shapes", "::mlir::func::FuncOp"> {
   }];
 }
 
+def FoldConstantsPass : Pass<"dspark-fold-constants", "::mlir::func::FuncOp"> {
+  let summary = "Makes weights of movement and elementwise operations on weights";
+  let description = [{
+    op(weights and constants) -> a derived weight, which the operator's own kernel computes when the plan is written. Only
+    where the results have no more bytes than the operands.
+  }];
+  let constructor = "::dspark::createFoldConstantsPass()";
+}
+
 def FoldAffinePass : Pass<"dspark-fold-affine", "::mlir::func::FuncOp"> {
   let summary = "Folds batch norms and constant scales and shifts into the convolution before them";
   let description = [{
@@ -22,11 +31,18 @@ def FoldAffinePass : Pass<"dspark-fold-affine", "::mlir::func::FuncOp"> {
   let constructor = "::dspark::createFoldAffinePass()";
 }
 
+def LiftReshapesPass : Pass<"dspark-lift-reshapes", "::mlir::func::FuncOp"> {
+  let summary = "Takes a product out of the reshapes that flatten its rows";
+  let description = [{
+    reshape(matmul(reshape(x), w)) -> matmul(x, w) where the reshapes only join the leading axes and part them again.
+  }];
+}
+
 def RaiseActivationsPass : Pass<"dspark-raise-activations", "::mlir::func::FuncOp"> {
   let summary = "Recognises activations and norms that exporters spell out";
   let description = [{
     x * clip(x + 3, 0, 6) / 6 -> hard_swish; x * sigmoid(x) -> silu; clip(x + 3, 0, 6) / 6 -> hard_sigmoid;
-    0.5 * x * (1 + erf(x / sqrt(2))) -> gelu; max(x, 0) -> relu;
+    0.5 * x * (1 + erf(x / sqrt(2))) -> gelu; 0.5 * x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) -> gelu_tanh;
     (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps) * scale + bias over trailing axes -> layer_norm.
   }];
 }

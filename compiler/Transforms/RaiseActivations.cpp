@@ -4,6 +4,7 @@
 #include "compiler/Support/ConstantTensor.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialects/DSpark/DimAnalysis.h"
+#include "llvm/ADT/SetVector.h"
 #include <cmath>
 
 using namespace mlir;
@@ -18,8 +19,9 @@ bool near(std::optional<float> value, double expected) {
   return value && std::abs(*value - expected) <= 1e-5 * std::abs(expected);
 }
 
+// The operation that makes `value`, if it is of that kind; `value` may be null.
 ir::BinaryOp binary(Value value, StringRef kind) {
-  auto op = value.getDefiningOp<ir::BinaryOp>();
+  auto op = value ? value.getDefiningOp<ir::BinaryOp>() : ir::BinaryOp();
   return op && op.getKind() == kind && op.getInputs().size() == 2 ? op : ir::BinaryOp();
 }
 ir::UnaryOp unary(Value value, StringRef kind) {
@@ -64,11 +66,11 @@ bool isClip(Value value, double low, double high, Value &x) {
   return lower && upper && *lower == float(low) && *upper == float(high);
 }
 
-// The other factor of a product that has `factor` on one side; null if it has not.
-Value otherFactor(ir::BinaryOp product, Value factor) {
-  if (product.getInputs()[0] == factor)
-    return product.getInputs()[1];
-  return product.getInputs()[1] == factor ? product.getInputs()[0] : Value();
+// The other operand of a product or sum that has `value` on one side; null if it has not.
+Value otherOperand(ir::BinaryOp op, Value value) {
+  if (op.getInputs()[0] == value)
+    return op.getInputs()[1];
+  return op.getInputs()[1] == value ? op.getInputs()[0] : Value();
 }
 
 class Raiser {
@@ -119,7 +121,7 @@ private:
       for (Operation *producer : producers)
         if (producer->use_empty() && isMemoryEffectFree(producer) && producer->getBlock() == dead->getBlock())
           work.push_back(producer);
-      erased.push_back(dead);
+      erased.insert(dead);
       dead->remove();
     }
   }
@@ -129,7 +131,7 @@ public:
     for (Operation *op : erased)
       op->destroy();
   }
-  bool isErased(Operation *op) const { return llvm::is_contained(erased, op); }
+  bool isErased(Operation *op) const { return erased.contains(op); }
 
 private:
   Value makeUnary(Value like, StringRef kind, Value x, std::optional<double> alpha = {},
@@ -149,7 +151,7 @@ private:
     if (product && std::abs(factor - 1.0 / 6) < 1e-6)
       if (auto mul = binary(product, "mul"))
         for (Value side : mul.getInputs()) {
-          Value shifted, x = otherFactor(mul, side);
+          Value shifted, x = otherOperand(mul, side);
           std::optional<float> three;
           if (isClip(side, 0, 6, shifted) && withNumber(shifted, "add", three) == x && near(three, 3))
             return makeUnary(root, "hard_swish", x);
@@ -158,7 +160,7 @@ private:
     if (!mul)
       return Value();
     for (Value side : mul.getInputs()) {
-      Value x = otherFactor(mul, side);
+      Value x = otherOperand(mul, side);
       if (auto gate = unary(side, "hard_sigmoid");
           gate && gate.getInputs()[0] == x && gate.getAlpha() && gate.getBeta() &&
           std::abs(gate.getAlpha()->convertToDouble() - 1.0 / 6) < 1e-5 &&
@@ -191,12 +193,13 @@ private:
     if (!mul)
       return Value();
     for (Value side : mul.getInputs())
-      if (auto gate = unary(side, "sigmoid"); gate && gate.getInputs()[0] == otherFactor(mul, side))
+      if (auto gate = unary(side, "sigmoid"); gate && gate.getInputs()[0] == otherOperand(mul, side))
         return makeUnary(root, "silu", gate.getInputs()[0]);
     return Value();
   }
 
-  // x * (1 + erf(x / sqrt(2))) * 0.5, the 0.5 anywhere in the product
+  // x * (1 + g) * 0.5, the 0.5 anywhere in the product, with g = erf(x / sqrt(2)) -> gelu, or
+  // tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) -> gelu_tanh
   Value gelu(Value root) {
     // Flatten the product into its number and its (two) tensor factors.
     double factor = 1;
@@ -219,14 +222,43 @@ private:
       return Value();
     for (unsigned side = 0; side < 2; ++side) {
       std::optional<float> one;
-      Value erf = withNumber(factors[side], "add", one);
-      auto call = erf ? unary(erf, "erf") : ir::UnaryOp();
-      double scale = 0;
-      if (call && near(one, 1) && scaledBy(call.getInputs()[0], scale) == factors[1 - side] &&
-          std::abs(scale - M_SQRT1_2) < 1e-5)
-        return makeUnary(root, "gelu", factors[1 - side]);
+      Value gate = withNumber(factors[side], "add", one), x = factors[1 - side];
+      if (!gate || !near(one, 1))
+        continue;
+      if (isErfGate(gate, x))
+        return makeUnary(root, "gelu", x);
+      if (isTanhGate(gate, x))
+        return makeUnary(root, "gelu_tanh", x);
     }
     return Value();
+  }
+
+  static bool isErfGate(Value gate, Value x) {
+    auto erf = unary(gate, "erf");
+    double scale = 0;
+    return erf && scaledBy(erf.getInputs()[0], scale) == x && std::abs(scale - M_SQRT1_2) < 1e-5;
+  }
+
+  static bool isTanhGate(Value gate, Value x) {
+    auto tanh = unary(gate, "tanh");
+    double scale = 0, cubic = 0;
+    auto sum = tanh ? binary(scaledBy(tanh.getInputs()[0], scale), "add") : ir::BinaryOp();
+    if (!sum || std::abs(scale - M_2_SQRTPI * M_SQRT1_2) > 1e-5)
+      return false;
+    Value cube = otherOperand(sum, x);
+    return cube && isCubeOf(scaledBy(cube, cubic), x) && std::abs(cubic - 0.044715) < 1e-6;
+  }
+
+  // x^3, or the product x * x * x in either order
+  static bool isCubeOf(Value value, Value x) {
+    if (!value)
+      return false;
+    std::optional<float> three;
+    if (withNumber(value, "pow", three) == x && near(three, 3))
+      return true;
+    auto product = binary(value, "mul");
+    auto square = product ? binary(otherOperand(product, x), "mul") : ir::BinaryOp();
+    return square && square.getInputs()[0] == x && square.getInputs()[1] == x;
   }
 
   // A mean over the trailing axes [first, rank) with kept dims; -1 if `value` is none.
@@ -314,7 +346,7 @@ private:
 
   OpBuilder builder;
   ir::DimAnalysis analysis;
-  SmallVector<Operation *> erased;
+  llvm::SetVector<Operation *> erased;
 };
 
 struct RaiseActivationsPass : impl::RaiseActivationsPassBase<RaiseActivationsPass> {

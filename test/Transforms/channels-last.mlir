@@ -82,3 +82,39 @@ func.func @bytes(%x: tensor<1x3x8x8xui8>, %s: tensor<f32>, %z: tensor<ui8>, %wz:
   %3 = dspark.qlinear_pool(%2, %s, %z, %s, %z) : (tensor<1x4x6x6xui8>, tensor<f32>, tensor<ui8>, tensor<f32>, tensor<ui8>) -> tensor<1x4x1x1xui8>
   return %3 : tensor<1x4x1x1xui8>
 }
+
+// -----
+
+// A split follows with its axis moved, and its parts meet the next convolution without a transpose.
+// CHECK-LABEL: @split
+func.func @split(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x4x4xf32> {
+  // CHECK: dspark.transpose(%arg0)
+  // CHECK: %[[A:.*]] = dspark.conv
+  // CHECK: %[[S:.*]]:2 = dspark.split(%[[A]]) {axis = 3 : i64, num_outputs = 2 : i64} : (tensor<1x6x6x4xf32>) -> (tensor<1x6x6x2xf32>, tensor<1x6x6x2xf32>)
+  // CHECK: %[[C:.*]] = dspark.concat(%[[S]]#1, %[[S]]#0) {axis = 3 : i64}
+  // CHECK-NEXT: dspark.conv(%[[C]]
+  %w = dspark.weight @w : tensor<4x3x3x3xf32>
+  %v = dspark.weight @v : tensor<4x4x3x3xf32>
+  %0 = dspark.conv(%x, %w) : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  %1:2 = dspark.split(%0) {axis = 1 : i64, num_outputs = 2 : i64} : (tensor<1x4x6x6xf32>) -> (tensor<1x2x6x6xf32>, tensor<1x2x6x6xf32>)
+  %2 = dspark.concat(%1#1, %1#0) {axis = 1 : i64} : (tensor<1x2x6x6xf32>, tensor<1x2x6x6xf32>) -> tensor<1x4x6x6xf32>
+  %3 = dspark.conv(%2, %v) : (tensor<1x4x6x6xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x4x4xf32>
+  return %3 : tensor<1x4x4x4xf32>
+}
+
+// -----
+
+// Patches become tokens: the pixels are joined where they lie, and nothing is transposed.
+// CHECK-LABEL: @tokens
+func.func @tokens(%x: tensor<?x3x8x8xf32>) -> tensor<?x16x4xf32> {
+  // CHECK-DAG: %[[D:.*]] = dspark.constant dense<[0, 16, 4]>
+  // CHECK: %[[A:.*]] = dspark.conv
+  // CHECK: %[[R:.*]] = dspark.reshape(%[[A]], %[[D]])
+  // CHECK-NEXT: return %[[R]]
+  %w = dspark.weight @w : tensor<4x3x2x2xf32>
+  %s = dspark.constant dense<[0, 4, 16]> : tensor<3xi64>
+  %0 = dspark.conv(%x, %w) {strides = array<i64: 2, 2>} : (tensor<?x3x8x8xf32>, tensor<4x3x2x2xf32>) -> tensor<?x4x4x4xf32>
+  %1 = dspark.reshape(%0, %s) : (tensor<?x4x4x4xf32>, tensor<3xi64>) -> tensor<?x4x16xf32>
+  %2 = dspark.transpose(%1) {perm = array<i64: 0, 2, 1>} : (tensor<?x4x16xf32>) -> tensor<?x16x4xf32>
+  return %2 : tensor<?x16x4xf32>
+}

@@ -99,3 +99,58 @@ func.func @layer_norm(%x: tensor<?x16x64xf32> {dspark.dims = ["n", "16", "64"]},
   %8 = dspark.binary(%7, %b) {kind = "add"} : (tensor<?x16x64xf32>, tensor<64xf32>) -> tensor<?x16x64xf32>
   return %8 : tensor<?x16x64xf32>
 }
+
+// -----
+
+// GPT-2's approximation, its cube a power or a product.
+// CHECK-LABEL: @gelu_tanh
+func.func @gelu_tanh(%x: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>) {
+  // CHECK: %[[A:.*]] = dspark.unary(%arg0) {kind = "gelu_tanh"}
+  // CHECK: %[[B:.*]] = dspark.unary(%arg0) {kind = "gelu_tanh"}
+  // CHECK: return %[[A]], %[[B]]
+  %three = dspark.constant dense<3.0> : tensor<f32>
+  %cubic = dspark.constant dense<0.044715> : tensor<f32>
+  %scale = dspark.constant dense<0.797884583> : tensor<f32>
+  %half = dspark.constant dense<0.5> : tensor<f32>
+  %one = dspark.constant dense<1.0> : tensor<f32>
+  %0 = dspark.binary(%x, %three) {kind = "pow"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %1 = dspark.binary(%0, %cubic) {kind = "mul"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %2 = dspark.binary(%x, %1) {kind = "add"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %3 = dspark.binary(%2, %scale) {kind = "mul"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %4 = dspark.unary(%3) {kind = "tanh"} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %5 = dspark.binary(%4, %one) {kind = "add"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %6 = dspark.binary(%x, %half) {kind = "mul"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %7 = dspark.binary(%6, %5) {kind = "mul"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %8 = dspark.binary(%x, %x) {kind = "mul"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %9 = dspark.binary(%8, %x) {kind = "mul"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %10 = dspark.binary(%9, %cubic) {kind = "mul"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %11 = dspark.binary(%10, %x) {kind = "add"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %12 = dspark.binary(%11, %scale) {kind = "mul"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %13 = dspark.unary(%12) {kind = "tanh"} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %14 = dspark.binary(%one, %13) {kind = "add"} : (tensor<f32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %15 = dspark.binary(%x, %14) {kind = "mul"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %16 = dspark.binary(%15, %half) {kind = "mul"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  return %7, %16 : tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// A square instead of the cube.
+// CHECK-LABEL: @not_gelu_tanh
+func.func @not_gelu_tanh(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // CHECK-NOT: gelu
+  %two = dspark.constant dense<2.0> : tensor<f32>
+  %cubic = dspark.constant dense<0.044715> : tensor<f32>
+  %scale = dspark.constant dense<0.797884583> : tensor<f32>
+  %half = dspark.constant dense<0.5> : tensor<f32>
+  %one = dspark.constant dense<1.0> : tensor<f32>
+  %0 = dspark.binary(%x, %two) {kind = "pow"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %1 = dspark.binary(%0, %cubic) {kind = "mul"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %2 = dspark.binary(%x, %1) {kind = "add"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  %3 = dspark.binary(%2, %scale) {kind = "mul"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %4 = dspark.unary(%3) {kind = "tanh"} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %5 = dspark.binary(%4, %one) {kind = "add"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %6 = dspark.binary(%x, %half) {kind = "mul"} : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+  %7 = dspark.binary(%6, %5) {kind = "mul"} : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %7 : tensor<?x8xf32>
+}

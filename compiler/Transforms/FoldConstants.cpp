@@ -1,0 +1,165 @@
+// op(constants) -> a weight made when the plan is written: exporters reorder an LSTM's gates by slices and a
+// concatenation of its weights, and transpose shared ones. Only where that does not make the plan larger: an
+// int8 weight behind a cast stays int8.
+#include "compiler/Support/Evaluate.h"
+#include "compiler/Transforms/Passes.h"
+#include "dialects/DSpark/Infer.h"
+
+using namespace mlir;
+
+namespace dspark {
+#define GEN_PASS_DEF_FOLDCONSTANTSPASS
+#include "compiler/Transforms/Passes.h.inc"
+
+namespace {
+
+// Pure functions of their operands whose results every machine gives alike.
+constexpr StringLiteral kFoldable[] = {"binary",  "cast",      "clip",   "concat",   "expand", "flatten",
+                                       "gather",  "pad",       "reduce", "reshape",  "slice",  "split",
+                                       "squeeze", "transpose", "unary",  "unsqueeze"};
+
+// One operand: bytes that are here, or a weight of the store.
+struct Source {
+  HostBytes tensor;   // without bytes where `weight` names them
+  std::string weight; // of the store
+};
+
+// An operation on constants, kept until the plan is written.
+struct Recipe {
+  std::string op;
+  ir::AttrList attributes;
+  std::vector<Source> operands;
+  std::vector<HostBytes> results; // without bytes
+
+  bool run(const WeightStore &store, size_t result, std::vector<std::byte> &bytes, std::string &error) const {
+    std::vector<HostBytes> in, out = results;
+    for (const Source &source : operands) {
+      in.push_back(source.tensor);
+      if (source.weight.empty())
+        continue;
+      std::optional<WeightBytes> read = store.read(source.weight, error);
+      if (!read)
+        return false;
+      in.back().bytes.assign(read->bytes().begin(), read->bytes().end());
+      store.release(source.weight);
+    }
+    if (!evaluate(op, attributes.view(), in, out, error))
+      return false;
+    bytes = std::move(out[result].bytes);
+    return true;
+  }
+};
+
+std::optional<HostBytes> staticTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape())
+    return std::nullopt;
+  HostBytes result{ir::dtypeOf(tensor.getElementType()), {}, {}};
+  result.dims.assign(tensor.getShape().begin(), tensor.getShape().end());
+  return result.type == DType::Undefined ? std::nullopt : std::optional(std::move(result));
+}
+
+int64_t byteSize(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return dtypeBytes(ir::dtypeOf(tensor.getElementType()), tensor.getNumElements());
+}
+
+class Folder {
+public:
+  Folder(MLIRContext *context, std::shared_ptr<WeightStore> weights)
+      : weights(std::move(weights)), builder(context) {}
+
+  void fold(Operation *op) {
+    auto recipe = std::make_shared<Recipe>();
+    recipe->op = ir::catalogueName(op).str();
+    int64_t operandBytes = 0, resultBytes = 0;
+    std::string name;
+    for (Value operand : op->getOperands()) {
+      std::optional<Source> source = sourceOf(operand);
+      if (!source)
+        return;
+      if (source->tensor.type != DType::Undefined)
+        operandBytes += byteSize(operand.getType());
+      if (name.empty())
+        name = source->weight;
+      recipe->operands.push_back(std::move(*source));
+    }
+    for (Type type : op->getResultTypes()) {
+      std::optional<HostBytes> result = staticTensor(type);
+      if (!result)
+        return;
+      resultBytes += byteSize(type);
+      recipe->results.push_back(std::move(*result));
+    }
+    // Without a weight among them the operands are small, and passes want to see their numbers.
+    if (name.empty() || resultBytes > operandBytes)
+      return;
+    ir::catalogueAttributes(op, recipe->attributes);
+    replace(op, name + "." + recipe->op, recipe);
+  }
+
+private:
+  std::optional<Source> sourceOf(Value value) const {
+    if (isa<NoneType>(value.getType()))
+      return Source{};
+    std::optional<HostBytes> tensor = staticTensor(value.getType());
+    if (!tensor)
+      return std::nullopt;
+    Source source{std::move(*tensor), ""};
+    if (auto constant = value.getDefiningOp<ir::ConstantOp>())
+      source.tensor.bytes = ir::literalBytes(constant.getValue());
+    else if (auto weight = value.getDefiningOp<ir::WeightOp>();
+             weight && weight.getLayout().value_or("").empty())
+      source.weight = weight.getWeight().str();
+    else
+      return std::nullopt;
+    return source;
+  }
+
+  void replace(Operation *op, const std::string &name, const std::shared_ptr<Recipe> &recipe) {
+    builder.setInsertionPoint(op);
+    for (OpResult result : op->getResults()) {
+      Weight weight;
+      weight.type = recipe->results[result.getResultNumber()].type;
+      weight.dims = recipe->results[result.getResultNumber()].dims;
+      // The store holds the recipe, so the recipe must not own the store.
+      weight.derive = [recipe, store = std::weak_ptr<WeightStore>(weights),
+                       index = result.getResultNumber()](std::vector<std::byte> &bytes, std::string &error) {
+        std::shared_ptr<WeightStore> alive = store.lock();
+        return alive && recipe->run(*alive, index, bytes, error);
+      };
+      std::string unique = weights->add(name, std::move(weight));
+      result.replaceAllUsesWith(ir::WeightOp::create(builder, op->getLoc(), result.getType(),
+                                                     FlatSymbolRefAttr::get(builder.getContext(), unique),
+                                                     StringAttr()));
+    }
+    op->erase();
+  }
+
+  std::shared_ptr<WeightStore> weights;
+  OpBuilder builder;
+};
+
+struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
+  explicit FoldConstantsPass(std::shared_ptr<WeightStore> store)
+      : weights(store ? std::move(store) : std::make_shared<WeightStore>()) {}
+  void runOnOperation() override {
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isa<ir::ShapeInterface>(op) && llvm::is_contained(kFoldable, ir::catalogueName(op)))
+        ops.push_back(op);
+    });
+    Folder folder(&getContext(), weights);
+    for (Operation *op : ops) // in program order, so that a chain folds whole
+      folder.fold(op);
+  }
+  std::shared_ptr<WeightStore> weights;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFoldConstantsPass(std::shared_ptr<WeightStore> weights) {
+  return std::make_unique<FoldConstantsPass>(std::move(weights));
+}
+
+} // namespace dspark

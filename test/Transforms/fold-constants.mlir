@@ -1,0 +1,55 @@
+// RUN: %dspark-opt %s -dspark-fold-constants -canonicalize -split-input-file | %FileCheck %s
+
+// Data is no constant.
+// CHECK-LABEL: @do_nothing
+func.func @do_nothing(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
+  // CHECK: dspark.transpose(%arg0)
+  %0 = dspark.transpose(%x) {perm = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+// A chain folds whole: the gates of a recurrent layer in another order.
+// CHECK-LABEL: @gates
+func.func @gates() -> tensor<1x8x2xf32> {
+  // CHECK-NEXT: %[[W:.*]] = dspark.weight @w.slice.1.concat.unsqueeze : tensor<1x8x2xf32>
+  // CHECK-NEXT: return %[[W]]
+  %w = dspark.weight @w : tensor<8x2xf32>
+  %zero = dspark.constant dense<0> : tensor<1xi64>
+  %two = dspark.constant dense<2> : tensor<1xi64>
+  %end = dspark.constant dense<8> : tensor<1xi64>
+  %0 = dspark.slice(%w, %zero, %two, %zero) : (tensor<8x2xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<2x2xf32>
+  %1 = dspark.slice(%w, %two, %end, %zero) : (tensor<8x2xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<6x2xf32>
+  %2 = dspark.concat(%1, %0) {axis = 0 : i64} : (tensor<6x2xf32>, tensor<2x2xf32>) -> tensor<8x2xf32>
+  %3 = dspark.unsqueeze(%2, %zero) : (tensor<8x2xf32>, tensor<1xi64>) -> tensor<1x8x2xf32>
+  return %3 : tensor<1x8x2xf32>
+}
+
+// -----
+
+// Every part of a split is a weight.
+// CHECK-LABEL: @split
+func.func @split() -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  // CHECK-DAG: %[[A:.*]] = dspark.weight @w.split : tensor<2x2xf32>
+  // CHECK-DAG: %[[B:.*]] = dspark.weight @w.split.1 : tensor<2x2xf32>
+  // CHECK: return %[[A]], %[[B]]
+  %w = dspark.weight @w : tensor<4x2xf32>
+  %0:2 = dspark.split(%w) {axis = 0 : i64, num_outputs = 2 : i64} : (tensor<4x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>)
+  return %0#0, %0#1 : tensor<2x2xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// int8 weights stay int8, and a small weight is not blown up.
+// CHECK-LABEL: @larger
+func.func @larger() -> (tensor<4x2xf32>, tensor<64x2xf32>) {
+  // CHECK: dspark.cast
+  // CHECK: dspark.expand
+  %q = dspark.weight @q : tensor<4x2xi8>
+  %w = dspark.weight @w : tensor<1x2xf32>
+  %s = dspark.constant dense<[64, 2]> : tensor<2xi64>
+  %0 = dspark.cast(%q) {to = 1 : i64} : (tensor<4x2xi8>) -> tensor<4x2xf32>
+  %1 = dspark.expand(%w, %s) : (tensor<1x2xf32>, tensor<2xi64>) -> tensor<64x2xf32>
+  return %0, %1 : tensor<4x2xf32>, tensor<64x2xf32>
+}
