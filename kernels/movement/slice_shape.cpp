@@ -119,6 +119,15 @@ InferStatus inferSlice(InferContext &ctx) {
                                              listOperand(ctx, 2, count, Dim()),
                                              listOperand(ctx, 4, count, Dim(1))};
   const int operands[] = {1, 2, 4};
+  auto refuseEntries = [&](int operand, int64_t entries) {
+    return ctx.fail("operand " + std::to_string(operand) + " has " + std::to_string(entries) +
+                    " entries for " + std::to_string(axes.size()) + " axes");
+  };
+  for (int operand : operands) // the kernel reads them by the axis, whether or not a shape depends on them
+    if (ctx.has(size_t(operand)))
+      if (int64_t entries = knownElements(ctx.in[size_t(operand)]);
+          entries >= 0 && entries != int64_t(axes.size()))
+        return refuseEntries(operand, entries);
   y.dims = x.dims;
   int needed = 0;
   std::vector<bool> seen(x.dims.size(), false);
@@ -136,9 +145,7 @@ InferStatus inferSlice(InferContext &ctx) {
     Dim values[3];
     for (int j = 0; j < 3; ++j) {
       if (lists[j] && lists[j]->size() != axes.size())
-        return ctx.fail("operand " + std::to_string(operands[j]) + " has " +
-                        std::to_string(lists[j]->size()) + " entries for " + std::to_string(axes.size()) +
-                        " axes");
+        return refuseEntries(operands[j], int64_t(lists[j]->size()));
       values[j] = lists[j] ? (*lists[j])[k] : Dim();
       if (values[j].isUnknown())
         needed = operands[j];

@@ -13,6 +13,17 @@ protected:
   AttrList attrs;
 };
 
+// Entries that no shape depends on are read by the kernel all the same.
+TEST_F(MovementShape, SliceWantsAnEntryPerAxis) {
+  TensorInfo none = contents({});
+  EXPECT_EQ(infer("slice", {f32({4, 5}), i64({3}), i64({3}), none}).str(),
+            "error: operand 1 has 3 entries for 0 axes");
+  EXPECT_EQ(infer("slice", {f32({4, 5}), i64({0}), i64({3}), none}).str(),
+            "error: operand 2 has 3 entries for 0 axes");
+  EXPECT_EQ(infer("slice", {f32({4, 5}), i64({1}), i64({1}), contents({0}), i64({2})}).str(),
+            "error: operand 4 has 2 entries for 1 axes");
+}
+
 TEST_F(MovementShape, ReshapeDividesSymbolically) {
   EXPECT_EQ(infer("reshape", {f32({batch, seq, 768}), contents({0, 0, 12, 64})}).str(),
             "f32[batch, seq, 12, 64]");
