@@ -53,6 +53,22 @@ void prepare(const KernelCall &call, KernelWork &work, bool isQlinear) {
                double(call.out[0].elements()) * dtypeBits(call.out[0].type) / 8;
 }
 
+// The coordinates of one output, counted up without a division.
+struct OutputPixel {
+  int64_t n, o[3];
+  OutputPixel(const ConvPlan &conv, int64_t index)
+      : n(index / conv.outPixels()), o{index / (conv.out[2] * conv.out[1]) % conv.out[0],
+                                       index / conv.out[2] % conv.out[1], index % conv.out[2]} {}
+  void next(const ConvPlan &conv) {
+    for (int axis = 2; axis >= 0; --axis) {
+      if (++o[axis] < conv.out[axis])
+        return;
+      o[axis] = 0;
+    }
+    ++n;
+  }
+};
+
 // Rows of A for the output pixels of one group.
 struct RowGather {
   const ConvPlan &conv;
@@ -89,22 +105,20 @@ struct RowGather {
         ops.fill(isSigned, conv.inPerGroup, zero, out);
   }
 
-  // The taps of output pixel `index` in order (tap, input channel).
-  void row(int64_t index, std::byte *out) const {
-    int64_t o2 = index % conv.out[2], o1 = index / conv.out[2] % conv.out[1];
-    int64_t o0 = index / (conv.out[2] * conv.out[1]) % conv.out[0], n = index / conv.outPixels();
+  // The taps of an output pixel in order (tap, input channel).
+  void row(const OutputPixel &pixel, std::byte *out) const {
     const std::byte *image =
-        x + n * conv.inChannels * conv.inPixels() + group * conv.inPerGroup * channelStep;
+        x + pixel.n * conv.inChannels * conv.inPixels() + group * conv.inPerGroup * channelStep;
     int64_t lineElements = conv.kernel[2] * conv.inPerGroup;
     for (int64_t k0 = 0; k0 < conv.kernel[0]; ++k0)
       for (int64_t k1 = 0; k1 < conv.kernel[1]; ++k1, out += lineElements * ops.elementBytes) {
-        int64_t i0 = o0 * conv.stride[0] - conv.pad[0] + k0 * conv.dilation[0];
-        int64_t i1 = o1 * conv.stride[1] - conv.pad[1] + k1 * conv.dilation[1];
+        int64_t i0 = pixel.o[0] * conv.stride[0] - conv.pad[0] + k0 * conv.dilation[0];
+        int64_t i1 = pixel.o[1] * conv.stride[1] - conv.pad[1] + k1 * conv.dilation[1];
         if (i0 < 0 || i0 >= conv.in[0] || i1 < 0 || i1 >= conv.in[1])
           ops.fill(isSigned, lineElements, zero, out);
         else
-          taps(image + (i0 * conv.in[1] + i1) * conv.in[2] * pixelStep, o2 * conv.stride[2] - conv.pad[2],
-               out);
+          taps(image + (i0 * conv.in[1] + i1) * conv.in[2] * pixelStep,
+               pixel.o[2] * conv.stride[2] - conv.pad[2], out);
       }
   }
 };
@@ -152,8 +166,10 @@ struct Tile {
   void gatherRows() {
     bool isSigned = x.type == DType::I8;
     RowGather gather = {conv, ops, x.as<std::byte>(), isSigned, zeroAt(call.input(at.aZero), 0), group};
-    for (int64_t r = 0; r < rows; ++r) {
-      gather.row(first + r, scratch + r * rowBytes(ops, conv.depth()));
+    OutputPixel pixel(conv, first);
+    int64_t step = rowBytes(ops, conv.depth());
+    for (int64_t r = 0; r < rows; ++r, pixel.next(conv)) {
+      gather.row(pixel, scratch + r * step);
       zeros[r] = rowZero(ops, isSigned, gather.zero);
     }
   }
