@@ -102,7 +102,16 @@ def encoder(seed):
     return net.model(normed(net.add("Add", x, linear(gelu, 2 * width, width))), 3)
 
 
-NETS = {"residual": residual, "mobile": mobile, "encoder": encoder}
+def recurrent(seed):
+    """An LSTM over nine steps, both ways; dynamic quantisation makes it com.microsoft's DynamicQuantizeLSTM."""
+    inputs, hidden = 20, 24
+    net = Net(seed, [9, 2, inputs])
+    y = net.add("LSTM", "x", net.weight(2, 4 * hidden, inputs, scale=0.3), net.weight(2, 4 * hidden, hidden, scale=0.2),
+                net.weight(2, 8 * hidden, scale=0.1), hidden_size=hidden, direction="bidirectional")
+    return net.model(y, 4)
+
+
+NETS = {"residual": residual, "mobile": mobile, "encoder": encoder, "recurrent": recurrent}
 U8, S8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8
 # name: (format, options). Weights of QOperator forms and of unsigned activations have 7 bits where onnxruntime's AVX2
 # kernels would saturate with more.

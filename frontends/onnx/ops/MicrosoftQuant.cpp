@@ -130,6 +130,8 @@ mlir::Value recurrentWeights(Node &n, size_t at, size_t scaleAt) {
 void buildDynamicQuantizeLstm(Node &n) {
   Attributes attributes = n.pick("activation_alpha:F activation_beta:F activations:S clip:f direction:s "
                                  "hidden_size:i input_forget:i");
+  if (!n.has(8) || !n.has(10))
+    return n.invalid("needs the scales of W and R");
   n.outs(n.emit("lstm",
                 {n.in(0), recurrentWeights(n, 1, 8), recurrentWeights(n, 2, 10), n.in(3), n.in(4), n.in(5),
                  n.in(6), n.in(7)},
@@ -139,18 +141,18 @@ void buildDynamicQuantizeLstm(Node &n) {
 constexpr OpRow rows[] = {
     in(kDomain, direct("QuantizeLinear", 1, {2, 3}, "quantize_linear", "axis:i block_size:i")),
     in(kDomain, direct("DequantizeLinear", 1, {2, 3}, "dequantize_linear", "axis:i block_size:i")),
-    qlinear("QLinearAdd", {7, 8}, buildQLinearBinary, "", "add"),
-    qlinear("QLinearMul", {7, 8}, buildQLinearBinary, "", "mul"),
-    qlinear("QLinearSigmoid", {4, 5}, buildQLinearUnary, "", "sigmoid"),
-    qlinear("QLinearLeakyRelu", {4, 5}, buildQLinearUnary, "alpha:f", "leaky_relu"),
+    qlinear("QLinearAdd", {2, 8}, buildQLinearBinary, "", "add"),
+    qlinear("QLinearMul", {2, 8}, buildQLinearBinary, "", "mul"),
+    qlinear("QLinearSigmoid", {2, 5}, buildQLinearUnary, "", "sigmoid"),
+    qlinear("QLinearLeakyRelu", {2, 5}, buildQLinearUnary, "alpha:f", "leaky_relu"),
     qlinear("QLinearConcat", {5, kVariadic}, buildQLinearConcat, "axis:i!"),
     qlinear("QLinearAveragePool", {4, 5}, buildQLinearAveragePool,
             "auto_pad:s ceil_mode:i channels_last:i count_include_pad:i kernel_shape:I! pads:I strides:I"),
     qlinear("QLinearGlobalAveragePool", {4, 5}, buildQLinearGlobalAveragePool, "channels_last:i"),
-    qlinear("QLinearSoftmax", {4, 5}, buildQLinearSoftmax, "axis:i opset:i"),
+    qlinear("QLinearSoftmax", {2, 5}, buildQLinearSoftmax, "axis:i opset:i"),
     qlinear("QLinearWhere", {9, 9}, buildQLinearWhere),
     qlinear("QGemm", {6, 9}, buildQGemm, "alpha:f transA:i transB:i"),
-    qlinear("DynamicQuantizeLSTM", {12, 12, 1, 3}, buildDynamicQuantizeLstm,
+    qlinear("DynamicQuantizeLSTM", {3, 12, 1, 3}, buildDynamicQuantizeLstm,
             "activation_alpha:F activation_beta:F activations:S clip:f direction:s hidden_size:i "
             "input_forget:i"),
     qlinear("DynamicQuantizeMatMul", {3, 5}, buildDynamicQuantizeMatMul),
