@@ -83,7 +83,8 @@ class OpenVino:
         config = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": job.threads, "ENABLE_CPU_PINNING": True}
         request = core.compile_model(model, "CPU", {**config, **self.precision}).create_infer_request()
         for name, array in job.feeds.items():
-            request.set_tensor(name, openvino.Tensor(np.ascontiguousarray(array), shared_memory=True))
+            array = np.ascontiguousarray(array) if array.ndim else array  # which would make a scalar a vector
+            request.set_tensor(name, openvino.Tensor(array, shared_memory=True))
         self.request, self.call = request, request.infer
         self.names = [sorted(output.names)[0] for output in model.outputs]
 
