@@ -213,7 +213,34 @@ DSPARK_SIMD vf erf(vf x) {
   return select(t > 0.927734375f, select(x != x, x, large), small);
 }
 
-DSPARK_SIMD vf gelu(vf x) { return x * 0.5f * (erf(x * 0.70710678118654752f) + 1.0f); }
+/// x P(X <= x) for a normal X, as max(x, 0) - t P(X > t) with t = |x|, which does not cancel. The tail is
+/// exp(-t^2/2) times a rational function, fitted for least relative error (6e-8) over t <= 6; past 6 the
+/// product is below 6e-9 and stays there. Absolute error at most 1e-7 for x < 0, 4 ulp for x > 0.
+DSPARK_SIMD vf gelu(vf x) {
+  vf t = abs(x);
+  t = select(t > 6.0f, splat(6), t);
+  // exp(-t^2/2) = 2^k 2^r with -38 <= k: k is in the low bits of `shifted`.
+  vf scaled = t * -0.72134752044448170f;
+  vf shifted = fma(scaled, t, splat(0x1.8p23f));
+  vf r = fma(scaled, t, 0x1.8p23f - shifted);
+  vf e = splat(1.32186722e-3f);
+  e = fma(e, r, splat(9.67169832e-3f));
+  e = fma(e, r, splat(5.55089302e-2f));
+  e = fma(e, r, splat(2.40222380e-1f));
+  e = fma(e, r, splat(6.93146884e-1f));
+  e = fma(e, r, splat(1));
+  e = fromBits(bits(e) + (bits(shifted) << 23));
+  vf p = splat(1.36324652e-2f);
+  p = fma(p, t, splat(1.04481056e-1f));
+  p = fma(p, t, splat(3.34600329e-1f));
+  p = fma(p, t, splat(4.99999970e-1f));
+  vf q = splat(3.41921076e-2f);
+  q = fma(q, t, splat(2.61342615e-1f));
+  q = fma(q, t, splat(8.79558206e-1f));
+  q = fma(q, t, splat(1.46708155f));
+  q = fma(q, t, splat(1));
+  return select(x > 0.0f, x, splat(0)) - t * e * p / q;
+}
 /// x/2 (1 + tanh u) is x sigmoid(2u), which does not cancel for negative x.
 DSPARK_SIMD vf geluTanh(vf x) {
   vf u = x * fma(x * x, splat(0.044715f * 0.79788456080286536f), splat(0.79788456080286536f));

@@ -34,7 +34,9 @@ struct Corner {
   int64_t row, column;
   int64_t firstTap, taps, firstTerm, terms; // of this block of K
   bool isFirst, isLast;                     // block of K
+  int64_t ahead, aheadCount; // which rows of each kAhead of the next panels this row block prefetches
 };
+constexpr int64_t kAhead = 32; // terms
 
 // Lanes of vector v that lie within the columns left.
 DSPARK_SIMD int64_t lanesOf(int64_t left, int v) {
@@ -105,15 +107,21 @@ __attribute__((noinline)) void registerTile(const GemmTile &tile, const Corner &
     unroll<R>(DSPARK_LAMBDA { a[i] = tile.a[t * tile.aStride + at.row + i] + at.firstTerm; });
     const float *b =
         panel + (tile.tapOffset ? tile.tapOffset[t] : t * tile.depth * kPanel) + at.firstTerm * kPanel;
+    for (int64_t first = 0; first < at.terms; first += kAhead) {
+      for (int64_t i = at.ahead; i < at.ahead + at.aheadCount; ++i)
+        __builtin_prefetch(b + P * tile.panelStride + i * kPanel, 0, 2);
+      int64_t terms = at.terms - first < kAhead ? at.terms : first + kAhead;
 #pragma clang loop unroll_count(4)
-    for (int64_t k = 0; k < at.terms; ++k, b += kPanel) {
-      vf row[V];
-      unroll<V>(
-          DSPARK_LAMBDA { row[i] = load(b + (i / kVectors) * tile.panelStride + (i % kVectors) * kLanes); });
-      unroll<R>([&](auto r) __attribute__((always_inline)) {
-        vf x = splat(a[r][k]);
-        unroll<V>(DSPARK_LAMBDA { sum[r][i] = fma(x, row[i], sum[r][i]); });
-      });
+      for (int64_t k = first; k < terms; ++k, b += kPanel) {
+        vf row[V];
+        unroll<V>(DSPARK_LAMBDA {
+          row[i] = load(b + (i / kVectors) * tile.panelStride + (i % kVectors) * kLanes);
+        });
+        unroll<R>([&](auto r) __attribute__((always_inline)) {
+          vf x = splat(a[r][k]);
+          unroll<V>(DSPARK_LAMBDA { sum[r][i] = fma(x, row[i], sum[r][i]); });
+        });
+      }
     }
   }
   if (isFull)
@@ -161,8 +169,12 @@ void blockOfTerms(const GemmTile &tile, Corner at) {
     at.column = p * kPanel;
     int64_t rest = tile.rows;
     at.row = 0;
+    // The row blocks share in fetching the next group of panels into the L2 cache: large weights come from
+    // memory (49 rows by 512 columns, 9 taps of 512: 4 % less time).
+    at.aheadCount = blocks > 1 && p + 2 * group <= panels ? (kAhead + blocks - 1) / blocks : 0;
     for (int64_t block = blocks; block > 0; --block) {
       int64_t rows = (rest + block - 1) / block;
+      at.ahead = (blocks - block) * at.aheadCount % kAhead;
       Tiles::table[rows - 1](tile, at, group);
       at.row += rows;
       rest -= rows;
@@ -216,7 +228,7 @@ void gemmTile(const GemmTile &tile) {
   if (tile.rows <= 0 || tile.columns <= 0)
     return;
   // Without reuse of the panel, or when the sum is short, one block will do.
-  Corner whole{0, 0, 0, tile.taps, 0, tile.depth, true, true};
+  Corner whole{0, 0, 0, tile.taps, 0, tile.depth, true, true, 0, 0};
   if (tile.rows <= kRowBlock || tile.taps * tile.depth <= kBlockTerms + kBlockTerms / 2)
     return blockOfTerms(tile, whole);
   if (tile.taps > 1)
