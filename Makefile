@@ -1,7 +1,7 @@
 # The two commands a newcomer needs are `make demo` and `make test`; the rest is for daily work (CONTRIBUTING.md).
 PRESET ?= release
 
-.PHONY: demo test build setup models fuzz emulate conformance bench bench-models bench-kernels format clean
+.PHONY: demo test build setup models fuzz emulate conformance conformance-all bench bench-models bench-kernels format clean
 
 # The tools only; `make test` builds the tests too.
 demo: setup models
@@ -31,6 +31,11 @@ emulate: setup
 
 conformance: build
 	tools/onnx-conformance --write-docs
+	tools/operators --write
+
+# Every case with static shapes, symbolic dims and constant inputs, at both levels, with 1 and 2 threads.
+conformance-all: build
+	tools/onnx-conformance --all
 
 bench: bench-models bench-kernels
 

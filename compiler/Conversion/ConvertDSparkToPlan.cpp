@@ -58,6 +58,10 @@ private:
       launch(op, kernel.getName(), kernel.getConfigAttr());
     } else if (isa<ir::ShapeInterface>(op)) {
       launch(op, ir::catalogueName(op), op->getAttrDictionary());
+    } else if (auto list = dyn_cast<ir::ListOp>(op)) {
+      mapping.map(list.getOutput(),
+                  plan::ListOp::create(builder, loc, list.getOutput().getType(), list.getOpAttr(),
+                                       mapped(list.getInputs()), list.getConfigAttr()));
     } else if (auto branch = dyn_cast<ir::IfOp>(op)) {
       return convertIf(branch);
     } else if (auto loop = dyn_cast<ir::LoopOp>(op)) {
@@ -93,7 +97,8 @@ private:
 
   LogicalResult convertLoop(ir::LoopOp op) {
     NamedAttrList config(op->getAttrDictionary());
-    config.set("num_scan_inputs", builder.getI64IntegerAttr(int64_t(op.getInputs().size()) - 2 - int64_t(op.getNumCarried())));
+    config.set("num_scan_inputs",
+               builder.getI64IntegerAttr(int64_t(op.getInputs().size()) - 2 - int64_t(op.getNumCarried())));
     auto step = plan::LoopOp::create(builder, op.getLoc(), op.getResultTypes(), mapped(op.getInputs()),
                                      config.getDictionary(op.getContext()));
     Block &from = op.getBody().front(), &to = step.getBody().emplaceBlock();

@@ -45,6 +45,11 @@ public:
   CompileReport run() {
     for (int i = 0; i < kPhaseCount && report.exitCode == 0; ++i) {
       auto phase = Phase(i);
+      if (options.level == 0 && isOptional(phase)) {
+        if (options.stopAfter == phase)
+          break;
+        continue;
+      }
       if (options.onPhase)
         options.onPhase(phase);
       auto begin = std::chrono::steady_clock::now();
@@ -147,7 +152,8 @@ private:
     json["producer"] = "dspark-compile 0.1.0";
     json["model"] = std::filesystem::path(options.model).filename().string();
     json["dims"] = options.dims;
-    json["codegen"] = options.codegen;
+    json["codegen"] = options.codegen && options.level > 0;
+    json["level"] = options.level;
     for (auto &[isa, elf] : code.objects)
       json["isa"].push_back(std::string(isaName(isa)));
     return json.dump(2);

@@ -18,6 +18,7 @@ struct CompileOptions {
   std::optional<Phase> stopAfter;
   std::string dumpDir; // writes NN-phase.mlir after each phase; "" does not
   bool codegen = true;
+  int level = 1; // 0: the model as it is, without the phases that are optional (Pipeline.h)
   std::function<void(Phase)> onPhase; // called as each phase starts
 };
 

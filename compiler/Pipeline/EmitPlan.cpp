@@ -92,11 +92,40 @@ private:
     return result;
   }
 
+  // The tree of a sequence, optional or map; null for a tensor.
+  static std::unique_ptr<fb::ValueTypeT> listType(Type type) {
+    return isa<TensorType>(type) ? nullptr : typeTree(type);
+  }
+  static std::unique_ptr<fb::ValueTypeT> typeTree(Type type) {
+    auto tree = std::make_unique<fb::ValueTypeT>();
+    if (auto tensor = dyn_cast<TensorType>(type)) {
+      tree->dtype = uint8_t(ir::dtypeOf(tensor.getElementType()));
+      if (tensor.hasRank()) {
+        tree->rank = int32_t(tensor.getRank());
+        for (int64_t dim : tensor.getShape())
+          tree->dims.push_back(ShapedType::isDynamic(dim) ? -1 : dim);
+      }
+    } else if (auto sequence = dyn_cast<ir::SequenceType>(type)) {
+      tree->kind = fb::TypeKind::Sequence;
+      tree->items.push_back(typeTree(sequence.getItem()));
+    } else if (auto optional = dyn_cast<ir::OptionalType>(type)) {
+      tree->kind = fb::TypeKind::Optional;
+      tree->items.push_back(typeTree(optional.getItem()));
+    } else {
+      auto map = cast<ir::MapType>(type);
+      tree->kind = fb::TypeKind::Map;
+      tree->items.push_back(typeTree(map.getKeys()));
+      tree->items.push_back(typeTree(map.getValues()));
+    }
+    return tree;
+  }
+
   void addInput(func::FuncOp func, unsigned index) {
     fb::ValueT &record = addValue(func.getArgument(index), fb::ValueKind::Input);
     if (auto name = func.getArgAttrOfType<StringAttr>(index, ir::kNameAttr))
       record.name = name.getValue().str();
     record.dims = dimsOf(func.getArgAttrOfType<ArrayAttr>(index, ir::kDimsAttr));
+    record.type = listType(func.getArgument(index).getType());
     auto input = std::make_unique<fb::InputT>();
     input->value = id(func.getArgument(index));
     plan.body->args.push_back(input->value);
@@ -108,7 +137,9 @@ private:
     output->value = id(value);
     if (auto name = func.getResultAttrOfType<StringAttr>(index, ir::kNameAttr))
       output->name = name.getValue().str();
-    output->dtype = uint8_t(ir::dtypeOf(cast<TensorType>(value.getType()).getElementType()));
+    if (auto tensor = dyn_cast<TensorType>(value.getType()))
+      output->dtype = uint8_t(ir::dtypeOf(tensor.getElementType()));
+    output->type = listType(value.getType());
     output->dims = dimsOf(func.getResultAttrOfType<ArrayAttr>(index, ir::kDimsAttr));
     plan.body->results.push_back(output->value);
     plan.outputs.push_back(std::move(output));
@@ -182,6 +213,10 @@ private:
       step->in_place = int32_t(launch.getInPlace().value_or(-1));
       step->symbol = launch.getSymbol().value_or("").str();
       addAttributes(*step, launch.getConfigAttr());
+    } else if (auto list = dyn_cast<plan::ListOp>(op)) {
+      step->kind = fb::StepKind::List;
+      step->op = list.getOp().str();
+      addAttributes(*step, list.getConfigAttr());
     } else if (auto dims = dyn_cast<plan::DimsOp>(op)) {
       step->kind = fb::StepKind::Dims;
       step->dims = dimsOf(dims.getExprs());

@@ -22,6 +22,10 @@ std::optional<Phase> phaseFromName(std::string_view name) {
   return std::nullopt;
 }
 
+bool isOptional(Phase phase) {
+  return (phase >= Phase::Canonicalize && phase <= Phase::Pack) || phase == Phase::Codegen;
+}
+
 void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightStore> weights) {
   switch (phase) {
   case Phase::Import:

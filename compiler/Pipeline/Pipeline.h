@@ -29,6 +29,9 @@ inline constexpr int kPhaseCount = 9;
 std::string_view phaseName(Phase phase);
 std::optional<Phase> phaseFromName(std::string_view name);
 
+/// Whether a plan is right without that phase, only slower: -O0 leaves these out.
+bool isOptional(Phase phase);
+
 /// Adds the passes of a phase, to run on a module. Import, Codegen and Emit have none: they are functions of
 /// compiler/Pipeline/Compile.h. Passes that derive weights add recipes to `weights`.
 void addPhasePasses(Phase phase, mlir::OpPassManager &passes, std::shared_ptr<WeightStore> weights);

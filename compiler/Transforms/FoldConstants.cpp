@@ -56,7 +56,9 @@ std::optional<HostBytes> staticTensor(Type type) {
     return std::nullopt;
   HostBytes result{ir::dtypeOf(tensor.getElementType()), {}, {}};
   result.dims.assign(tensor.getShape().begin(), tensor.getShape().end());
-  return result.type == DType::Undefined ? std::nullopt : std::optional(std::move(result));
+  // Strings lie in the weight store as the plan file has them, which kernels do not read.
+  bool isPlain = result.type != DType::Undefined && result.type != DType::String;
+  return isPlain ? std::optional(std::move(result)) : std::nullopt;
 }
 
 int64_t byteSize(Type type) {

@@ -39,11 +39,13 @@ public:
     // Last use of each storage by an operation of this block; uses in nested blocks count for the operation
     // that holds them.
     llvm::DenseMap<Value, Operation *> lastUse;
+    // A tensor in a list lives as long as the block: where the list goes is not followed.
     for (Operation &op : block) {
       op.walk([&](Operation *inner) {
+        Operation *end = isa<plan::ListOp>(inner) ? block.getTerminator() : &op;
         for (Value operand : inner->getOperands())
-          if (isa<TensorType>(operand.getType()))
-            lastUse[storageOf(operand)] = &op;
+          if (isa<TensorType>(operand.getType()) && !isKeptByList(lastUse, operand, block))
+            lastUse[storageOf(operand)] = end;
       });
       for (Region &region : op.getRegions())
         for (Block &nested : region)
@@ -54,7 +56,7 @@ public:
       if (auto launch = dyn_cast<plan::LaunchOp>(op))
         markInPlace(launch, lastUse);
       for (Value result : op.getResults()) {
-        if (!ownsBuffer(result) || storageOf(result) != result)
+        if (!ownsBuffer(result) || !isa<TensorType>(result.getType()) || storageOf(result) != result)
           continue;
         auto it = lastUse.find(result);
         Operation *end = it == lastUse.end() ? &op : it->second;
@@ -70,6 +72,10 @@ public:
   }
 
 private:
+  static bool isKeptByList(llvm::DenseMap<Value, Operation *> &lastUse, Value operand, Block &block) {
+    return lastUse.lookup(storageOf(operand)) == block.getTerminator();
+  }
+
   // The first operand that the catalogue lets the result overwrite, that dies here and has the result's type
   // size.
   void markInPlace(plan::LaunchOp launch, llvm::DenseMap<Value, Operation *> &lastUse) {

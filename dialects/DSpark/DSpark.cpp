@@ -1,11 +1,15 @@
 #include "dialects/DSpark/DSpark.h"
 #include "dialects/DSpark/Infer.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 #include "dialects/DSpark/DSparkDialect.cpp.inc"
 #include "dialects/DSpark/DSparkInterfaces.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/DSpark/DSparkTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/DSpark/DSparkOps.cpp.inc"
 
@@ -15,6 +19,10 @@ void DSparkDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/DSpark/DSparkOps.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/DSpark/DSparkTypes.cpp.inc"
       >();
 }
 

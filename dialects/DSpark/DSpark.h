@@ -13,6 +13,8 @@
 
 #include "dialects/DSpark/DSparkDialect.h.inc"
 #include "dialects/DSpark/DSparkInterfaces.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/DSpark/DSparkTypes.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/DSpark/DSparkOps.h.inc"
 

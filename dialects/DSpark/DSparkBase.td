@@ -19,15 +19,26 @@ def DSpark_Dialect : Dialect {
     own name. Result types follow from the catalogue's shape functions, and every operation is verified against them.
 
     An absent optional operand in the middle of an operand list is a `dspark.none`; trailing ones are left out.
-    Signed integers are signless (`i8`), unsigned ones are explicit (`ui8`), bool is `i1`.
+    Signed integers are signless (`i8`), unsigned ones are explicit (`ui8`), bool is `i1`, strings are `!dspark.string`.
+    Sequences, optionals and maps have types of their own, and `dspark.list` is what is done to them.
   }];
   let useDefaultAttributePrinterParser = 0;
+  let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
 }
+
+include "dialects/DSpark/DSparkTypes.td"
 
 def DSpark_Tensor : Type<CPred<"::llvm::isa<::mlir::TensorType>($_self)">, "tensor", "::mlir::TensorType">;
 def DSpark_Operand : Type<CPred<"::llvm::isa<::mlir::TensorType, ::mlir::NoneType>($_self)">,
                           "tensor or absent operand">;
+
+// What control flow passes on.
+def DSpark_Value : Type<CPred<"::llvm::isa<::mlir::TensorType, ::dspark::ir::SequenceType, ::dspark::ir::OptionalType, "
+                              "::dspark::ir::MapType>($_self)">, "tensor, sequence, optional or map">;
+def DSpark_ValueOperand : Type<CPred<"::llvm::isa<::mlir::TensorType, ::dspark::ir::SequenceType, "
+                                     "::dspark::ir::OptionalType, ::dspark::ir::MapType, ::mlir::NoneType>($_self)">,
+                               "value or absent operand">;
 
 class DSpark_Op<string mnemonic, list<Trait> traits = []> : Op<DSpark_Dialect, mnemonic, traits>;
 

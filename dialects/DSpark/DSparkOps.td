@@ -335,7 +335,7 @@ def DSpark_KernelOp : DSpark_Op<"kernel", [Pure, DeclareOpInterfaceMethods<Shape
 
 def DSpark_YieldOp : DSpark_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let summary = "results of the enclosing region";
-  let arguments = (ins Variadic<DSpark_Operand>:$results);
+  let arguments = (ins Variadic<DSpark_ValueOperand>:$results);
   let assemblyFormat = "($results^ `:` type($results))? attr-dict";
 }
 
@@ -401,7 +401,7 @@ def DSpark_IfOp : DSpark_Op<"if", [RecursiveMemoryEffects, NoRegionArguments]> {
   let summary = "one of two blocks";
   let description = [{
     C1: the condition is one i1 element. C2: both blocks yield as many values as there are results, of their element
-    types. Dims may differ between the blocks: the result type then says `?` or `*`.
+    types (or kinds of list). Dims may differ between the blocks: the result type then says `?` or `*`.
 
     ```mlir
     %y = dspark.if %c : tensor<i1> -> tensor<?xf32> {
@@ -412,7 +412,7 @@ def DSpark_IfOp : DSpark_Op<"if", [RecursiveMemoryEffects, NoRegionArguments]> {
     ```
   }];
   let arguments = (ins DSpark_Tensor:$condition);
-  let results = (outs Variadic<DSpark_Tensor>:$outputs);
+  let results = (outs Variadic<DSpark_Value>:$outputs);
   let regions = (region SizedRegion<1>:$then_body, SizedRegion<1>:$else_body);
   let assemblyFormat = [{
     $condition `:` type($condition) (`->` type($outputs)^)? attr-dict-with-keyword $then_body `else` $else_body
@@ -429,11 +429,36 @@ def DSpark_LoopOp : DSpark_Op<"loop", [RecursiveMemoryEffects]> {
 
     C1: block arguments are 2 + carried + scan inputs. C2: yields are 1 + results. C3: num_carried <= results.
   }];
-  let arguments = (ins Variadic<DSpark_Operand>:$inputs, I64Attr:$num_carried, OptInts:$scan_input_axes,
+  let arguments = (ins Variadic<DSpark_ValueOperand>:$inputs, I64Attr:$num_carried, OptInts:$scan_input_axes,
                        OptInts:$scan_input_directions, OptInts:$scan_output_axes, OptInts:$scan_output_directions);
-  let results = (outs Variadic<DSpark_Tensor>:$outputs);
+  let results = (outs Variadic<DSpark_Value>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, results) $body";
+  let hasVerifier = 1;
+}
+
+def DSpark_ListOp : DSpark_Op<"list", [Pure]> {
+  let summary = "what is done to a sequence, optional or map";
+  let description = [{
+    All three are lists when the model runs: of any number of items, of one or none, of keys and values. `op` is one of
+
+    - construct(items...), also of nothing; insert(list, item, position?), at the end without a position;
+      erase(list, position?), the last item without one; at(list, position?), the first one; length(list) as i64;
+    - split(x, sizes?) {axis, keepdims}: x cut along axis, into single slices without sizes, into slices of that many
+      where sizes is a scalar; concat(list) {axis, new_axis}: the tensors joined or stacked;
+    - rows(x, keys): a sequence of maps, one per row of x, whose values are the row.
+
+    Positions are integers and count from the end where they are negative.
+
+    C1: the operation is one of these. C2: it has as many operands.
+
+    ```mlir
+    %s = dspark.list "construct"(%x) : (tensor<4xf32>) -> !dspark.sequence<tensor<4xf32>>
+    ```
+  }];
+  let arguments = (ins StrAttr:$op, Variadic<DSpark_ValueOperand>:$inputs, OptionalAttr<DictionaryAttr>:$config);
+  let results = (outs DSpark_Value:$output);
+  let assemblyFormat = "$op `(` $inputs `)` ($config^)? `:` functional-type($inputs, results) attr-dict";
   let hasVerifier = 1;
 }
 

@@ -146,13 +146,34 @@ LogicalResult IfOp::verify() {
       return emitOpError("expected ")
              << getNumResults() << " yielded values, found " << yield.getNumOperands();
     for (auto [index, yielded, type] : llvm::enumerate(yield.getOperandTypes(), getResultTypes())) {
-      auto tensor = dyn_cast<TensorType>(yielded);
-      Type expected = cast<TensorType>(type).getElementType();
-      if (!tensor || tensor.getElementType() != expected)
+      if (auto expected = dyn_cast<TensorType>(type)) {
+        auto tensor = dyn_cast<TensorType>(yielded);
+        if (!tensor || tensor.getElementType() != expected.getElementType())
+          return emitOpError("yielded value ")
+                 << index << " expected elements of " << expected.getElementType() << ", found " << yielded;
+      } else if (!joinTypes(yielded, type)) {
         return emitOpError("yielded value ")
-               << index << " expected elements of " << expected << ", found " << yielded;
+               << index << " expected a value of " << type << ", found " << yielded;
+      }
     }
   }
+  return success();
+}
+
+LogicalResult ListOp::verify() {
+  struct Form {
+    StringRef op;
+    size_t least, most;
+  };
+  static constexpr Form kForms[] = {
+      {"construct", 0, SIZE_MAX}, {"insert", 2, 3}, {"erase", 1, 2},  {"at", 1, 2},
+      {"length", 1, 1},           {"split", 1, 2},  {"concat", 1, 1}, {"rows", 2, 2}};
+  const Form *form = llvm::find_if(kForms, [&](const Form &form) { return form.op == getOp(); });
+  if (form == std::end(kForms)) // C1
+    return emitOpError("has no operation '") << getOp() << "' on lists";
+  if (getInputs().size() < form->least || getInputs().size() > form->most) // C2
+    return emitOpError("expected ") << form->least << " to " << form->most << " operands, found "
+                                    << getInputs().size();
   return success();
 }
 

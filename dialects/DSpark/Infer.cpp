@@ -61,8 +61,9 @@ Type mlirType(DType type, MLIRContext *context) {
     return ComplexType::get(Float32Type::get(context));
   case DType::C128:
     return ComplexType::get(Float64Type::get(context));
-  case DType::Undefined:
   case DType::String:
+    return StringType::get(context);
+  case DType::Undefined:
     return Type();
   }
   return Type();
@@ -99,6 +100,39 @@ TensorType typeFromInfo(const TensorInfo &info, MLIRContext *context) {
   for (Dim dim : info.dims)
     shape.push_back(dim.isConst() ? dim.value() : ShapedType::kDynamic);
   return RankedTensorType::get(shape, element);
+}
+
+int listDepth(Type type) {
+  int depth = 0;
+  for (; isList(type); ++depth)
+    type = isa<SequenceType>(type)   ? cast<SequenceType>(type).getItem()
+           : isa<OptionalType>(type) ? cast<OptionalType>(type).getItem()
+                                     : cast<MapType>(type).getValues();
+  return depth;
+}
+
+bool isList(Type type) { return isa<SequenceType, OptionalType, MapType>(type); }
+
+Type joinTypes(Type a, Type b) {
+  if (a == b)
+    return a;
+  if (auto x = dyn_cast<SequenceType>(a); x && isa<SequenceType>(b)) {
+    Type item = joinTypes(x.getItem(), cast<SequenceType>(b).getItem());
+    return item ? SequenceType::get(a.getContext(), item) : Type();
+  }
+  if (auto x = dyn_cast<OptionalType>(a); x && isa<OptionalType>(b)) {
+    Type item = joinTypes(x.getItem(), cast<OptionalType>(b).getItem());
+    return item ? OptionalType::get(a.getContext(), item) : Type();
+  }
+  auto x = dyn_cast<TensorType>(a), y = dyn_cast<TensorType>(b);
+  if (!x || !y || x.getElementType() != y.getElementType())
+    return Type();
+  if (!x.hasRank() || !y.hasRank() || x.getRank() != y.getRank())
+    return UnrankedTensorType::get(x.getElementType());
+  SmallVector<int64_t> shape;
+  for (auto [m, n] : llvm::zip(x.getShape(), y.getShape()))
+    shape.push_back(m == n ? m : ShapedType::kDynamic);
+  return RankedTensorType::get(shape, x.getElementType());
 }
 
 void addContents(TensorInfo &info, ElementsAttr value) {
@@ -217,7 +251,7 @@ InferStatus inferResults(StringRef name, size_t results, InferContext &ctx) {
   if (!entry)
     return ctx.fail("the operator catalogue has no '" + name.str() + "'");
   ctx.out.assign(results, TensorInfo());
-  return entry->infer(ctx);
+  return inferWith(*entry, ctx);
 }
 
 namespace {

@@ -5,7 +5,7 @@
 
 namespace dspark::ir {
 
-/// The element type with that code; null for Undefined and String.
+/// The element type with that code; null for Undefined.
 mlir::Type mlirType(DType type, mlir::MLIRContext *context);
 /// The code of an element type; Undefined if the catalogue has none.
 DType dtypeOf(mlir::Type elementType);
@@ -16,7 +16,8 @@ TensorInfo infoFromType(mlir::Type type);
 mlir::TensorType typeFromInfo(const TensorInfo &info, mlir::MLIRContext *context);
 /// Adds the contents that a small constant has.
 void addContents(TensorInfo &info, mlir::ElementsAttr value);
-/// Row-major bytes of a constant in the plan file's encoding (bools one byte, sub-byte types packed as ONNX does).
+/// Row-major bytes of a constant in the plan file's encoding (bools one byte, sub-byte types packed as ONNX
+/// does).
 std::vector<std::byte> literalBytes(mlir::ElementsAttr value);
 /// What type and defining operation say, without dim symbols.
 TensorInfo infoOf(mlir::Value value);
@@ -48,6 +49,14 @@ void catalogueAttributes(mlir::Operation *op, AttrList &attributes);
 /// Runs the shape function of `name`; ctx.in and ctx.attrs must be set. Error if the catalogue lacks the
 /// entry.
 InferStatus inferResults(llvm::StringRef name, size_t results, InferContext &ctx);
+
+/// The type of all values of both types: dims that differ are unknown. Null if one is a tensor of other
+/// elements, or a list of another kind.
+mlir::Type joinTypes(mlir::Type a, mlir::Type b);
+/// A sequence, optional or map.
+bool isList(mlir::Type type);
+/// How many lists are within each other; 0 for a tensor.
+int listDepth(mlir::Type type);
 
 // Shared bodies of the catalogue operations' methods.
 llvm::LogicalResult verifyAgainstCatalogue(mlir::Operation *op);

@@ -46,7 +46,9 @@ std::optional<WeightBytes> WeightStore::read(const std::string &name, std::strin
   } else {
     result.view = weight->owned;
   }
-  if (weight->layout.empty() && int64_t(result.view.size()) != dtypeBytes(weight->type, weight->elements())) {
+  // Strings have their characters behind their places.
+  bool isPlain = weight->layout.empty() && weight->type != DType::String;
+  if (isPlain && int64_t(result.view.size()) != dtypeBytes(weight->type, weight->elements())) {
     error = "weight '" + name + "' has " + std::to_string(result.view.size()) + " bytes, expected " +
             std::to_string(dtypeBytes(weight->type, weight->elements()));
     return std::nullopt;

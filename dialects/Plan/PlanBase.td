@@ -21,6 +21,9 @@ def Plan_Dialect : Dialect {
 }
 
 def Plan_Tensor : Type<CPred<"::llvm::isa<::mlir::TensorType>($_self)">, "tensor", "::mlir::TensorType">;
+// Sequences, optionals and maps have the types of the `dspark` dialect.
+def Plan_Value : Type<CPred<"!::llvm::isa<::mlir::NoneType>($_self)">, "tensor, sequence, optional or map">;
+def Plan_ValueOperand : Type<CPred<"true">, "value or absent operand">;
 def Plan_Operand : Type<CPred<"::llvm::isa<::mlir::TensorType, ::mlir::NoneType>($_self)">, "tensor or absent operand">;
 
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;

@@ -81,7 +81,7 @@ def Plan_FreeOp : Plan_Op<"free"> {
 
 def Plan_YieldOp : Plan_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let summary = "results of the enclosing block";
-  let arguments = (ins Variadic<Plan_Operand>:$results);
+  let arguments = (ins Variadic<Plan_ValueOperand>:$results);
   let assemblyFormat = "($results^ `:` type($results))? attr-dict";
 }
 
@@ -89,7 +89,7 @@ def Plan_IfOp : Plan_Op<"if", [NoRegionArguments]> {
   let summary = "one of two step lists";
   let description = "C1: both blocks yield as many values as there are results.";
   let arguments = (ins Plan_Tensor:$condition);
-  let results = (outs Variadic<Plan_Tensor>:$outputs);
+  let results = (outs Variadic<Plan_Value>:$outputs);
   let regions = (region SizedRegion<1>:$then_body, SizedRegion<1>:$else_body);
   let assemblyFormat = [{
     $condition `:` type($condition) (`->` type($outputs)^)? attr-dict-with-keyword $then_body `else` $else_body
@@ -100,11 +100,18 @@ def Plan_IfOp : Plan_Op<"if", [NoRegionArguments]> {
 def Plan_LoopOp : Plan_Op<"loop"> {
   let summary = "a step list run per iteration; operands and block as dspark.loop";
   let description = "C1: the block yields the next condition and one value per result.";
-  let arguments = (ins Variadic<Plan_Operand>:$inputs, OptionalAttr<DictionaryAttr>:$config);
-  let results = (outs Variadic<Plan_Tensor>:$outputs);
+  let arguments = (ins Variadic<Plan_ValueOperand>:$inputs, OptionalAttr<DictionaryAttr>:$config);
+  let results = (outs Variadic<Plan_Value>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` ($config^)? `:` functional-type($inputs, results) attr-dict-with-keyword $body";
   let hasVerifier = 1;
+}
+
+def Plan_ListOp : Plan_Op<"list"> {
+  let summary = "what is done to a sequence, optional or map; as dspark.list";
+  let arguments = (ins StrAttr:$op, Variadic<Plan_ValueOperand>:$inputs, OptionalAttr<DictionaryAttr>:$config);
+  let results = (outs Plan_Value:$output);
+  let assemblyFormat = "$op `(` $inputs `)` ($config^)? `:` functional-type($inputs, results) attr-dict";
 }
 
 #endif

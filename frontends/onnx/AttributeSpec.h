@@ -7,7 +7,7 @@ namespace dspark::onnx {
 struct AttributeSpec {
   std::string_view name;   // in the model
   std::string_view passed; // in the catalogue; empty: not passed on
-  char type = 0;           // i f s t g p, capitals for lists; 0 if not given
+  char type = 0;           // i f s t g p y, capitals for lists; 0 if not given
   bool required = false;
 };
 

@@ -20,6 +20,15 @@ mlir::Value GraphImporter::smallConstant(mlir::Location loc, DType type, llvm::A
   return *value;
 }
 
+mlir::Value GraphImporter::strings(mlir::Location loc, std::vector<int64_t> dims,
+                                   const std::vector<std::string> &values) {
+  Weight data;
+  data.type = DType::String;
+  data.dims = std::move(dims);
+  data.owned = stringBytes(values);
+  return weight(loc, "strings", std::move(data));
+}
+
 mlir::Value GraphImporter::splat(mlir::Location loc, mlir::RankedTensorType type, mlir::Attribute element) {
   mlir::Value value = factory.constant(loc, mlir::DenseElementsAttr::get(type, element));
   analysis.visit(value.getDefiningOp());
@@ -27,7 +36,7 @@ mlir::Value GraphImporter::splat(mlir::Location loc, mlir::RankedTensorType type
 }
 
 mlir::Value GraphImporter::weight(mlir::Location loc, const std::string &name, Weight data) {
-  if (dtypeBytes(data.type, data.elements()) <= ir::kMaxConstantBytes)
+  if (data.type != DType::String && dtypeBytes(data.type, data.elements()) <= ir::kMaxConstantBytes)
     return smallConstant(loc, data.type, data.dims, bytesOf(data));
   DType type = data.type;
   std::vector<int64_t> dims = data.dims;

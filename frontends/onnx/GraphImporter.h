@@ -35,7 +35,10 @@ public:
   mlir::Value none(mlir::Location loc);
   mlir::Value smallConstant(mlir::Location loc, DType type, llvm::ArrayRef<int64_t> dims,
                             std::span<const std::byte> bytes);
+  mlir::Value strings(mlir::Location loc, std::vector<int64_t> dims, const std::vector<std::string> &values);
   mlir::Value splat(mlir::Location loc, mlir::RankedTensorType type, mlir::Attribute value);
+  /// The type that an ONNX type says, without the names of dims; null, with `problem` set, if there is none.
+  mlir::Type valueType(const ::onnx::TypeProto &type, std::string &problem);
   /// The tensor of a Constant node; null, with the node refused, if it cannot be read.
   template <typename Proto> mlir::Value constant(Node &n, const Proto &tensor);
   /// Imports `graph` at the end of `block`, whose arguments `arguments` become the graph's inputs, without a
@@ -72,6 +75,7 @@ private:
   mlir::Value weight(mlir::Location loc, const std::string &name, Weight data);
   void importInputs(Scope &scope, const ::onnx::GraphProto &graph);
   void importOutputs(Scope &scope, const ::onnx::GraphProto &graph);
+  mlir::Type elementType(int code, std::string &problem);
   mlir::Type inputType(const ::onnx::ValueInfoProto &input, mlir::ArrayAttr &dims);
   std::string dimText(const ::onnx::ValueInfoProto &input, int axis);
   void importInitializers(Scope &scope, const ::onnx::GraphProto &graph);

@@ -1,9 +1,12 @@
 // The outermost graph: its inputs, outputs and dim symbols.
+#include "dialects/DSpark/Infer.h"
 #include "frontends/onnx/GraphImporter.h"
 
 namespace dspark::onnx {
 
 using Kind = ImportIssue::Kind;
+
+constexpr int kMaxListDepth = 4; // as the plan file has it
 
 /// `text` as an identifier that dim expressions can hold.
 static std::string identifier(const std::string &text) {
@@ -37,31 +40,78 @@ std::string GraphImporter::dimText(const ::onnx::ValueInfoProto &input, int axis
   return entry->second;
 }
 
+mlir::Type GraphImporter::elementType(int code, std::string &problem) {
+  mlir::Type element =
+      code > 0 && code < kDTypeCount ? ir::mlirType(DType(code), opBuilder.getContext()) : mlir::Type();
+  if (!element)
+    problem = "element type " + std::to_string(code) + " is not known";
+  return element;
+}
+
+/// Tensors within lists tell what is the same in all of them, so the names of their dims mean nothing.
+mlir::Type GraphImporter::valueType(const ::onnx::TypeProto &type, std::string &problem) {
+  mlir::MLIRContext *context = opBuilder.getContext();
+  if (type.has_sequence_type()) {
+    mlir::Type item = valueType(type.sequence_type().elem_type(), problem);
+    return item ? ir::SequenceType::get(context, item) : mlir::Type();
+  }
+  if (type.has_optional_type()) {
+    mlir::Type item = valueType(type.optional_type().elem_type(), problem);
+    return item ? ir::OptionalType::get(context, item) : mlir::Type();
+  }
+  if (type.has_map_type()) {
+    auto column = [](mlir::Type element) -> mlir::Type {
+      return element ? mlir::RankedTensorType::get({mlir::ShapedType::kDynamic}, element) : mlir::Type();
+    };
+    mlir::Type keys = column(elementType(type.map_type().key_type(), problem));
+    const ::onnx::TypeProto &value = type.map_type().value_type();
+    if (!value.has_tensor_type())
+      problem = "maps to other things than single numbers and strings are not supported";
+    mlir::Type values = column(elementType(value.tensor_type().elem_type(), problem));
+    return problem.empty() ? ir::MapType::get(context, keys, values) : mlir::Type();
+  }
+  if (!type.has_tensor_type()) {
+    problem = type.has_sparse_tensor_type() ? "sparse tensor types are not supported" : "it has no type";
+    return {};
+  }
+  mlir::Type element = elementType(type.tensor_type().elem_type(), problem);
+  if (!element)
+    return {};
+  if (!type.tensor_type().has_shape())
+    return mlir::UnrankedTensorType::get(element);
+  llvm::SmallVector<int64_t> shape;
+  for (const auto &dim : type.tensor_type().shape().dim())
+    shape.push_back(dim.dim_value() > 0 ? dim.dim_value() : mlir::ShapedType::kDynamic);
+  if (shape.size() > size_t(kMaxRank)) {
+    problem = "rank " + std::to_string(shape.size()) + " is above " + std::to_string(kMaxRank);
+    return {};
+  }
+  return mlir::RankedTensorType::get(shape, element);
+}
+
 mlir::Type GraphImporter::inputType(const ::onnx::ValueInfoProto &input, mlir::ArrayAttr &dims) {
   std::string where = "input '" + input.name() + "'";
   const auto &type = input.type();
-  if (type.has_sequence_type() || type.has_optional_type() || type.has_map_type() ||
-      type.has_sparse_tensor_type()) {
-    issue(Kind::Unsupported, where + ": " +
-                                 (type.has_sequence_type()   ? "sequence"
-                                  : type.has_optional_type() ? "optional"
-                                  : type.has_map_type()      ? "map"
-                                                             : "sparse tensor") +
-                                 " types are not supported yet");
-    return {};
-  }
-  if (!type.has_tensor_type() || type.tensor_type().elem_type() == 0) {
+  if (type.value_case() == ::onnx::TypeProto::VALUE_NOT_SET ||
+      (type.has_tensor_type() && type.tensor_type().elem_type() == 0)) {
     issue(Kind::Invalid, where + " has no type");
     return {};
   }
+  if (!type.has_tensor_type()) {
+    std::string problem;
+    mlir::Type found = valueType(type, problem);
+    if (found && ir::listDepth(found) > kMaxListDepth)
+      problem = "lists are nested " + std::to_string(ir::listDepth(found)) + " deep; at most " +
+                std::to_string(kMaxListDepth) + " are supported";
+    if (!problem.empty())
+      issue(Kind::Unsupported, where + ": " + problem);
+    return problem.empty() ? found : mlir::Type();
+  }
+  std::string problem;
   int code = type.tensor_type().elem_type();
-  mlir::Type element =
-      code > 0 && code < kDTypeCount ? ir::mlirType(DType(code), opBuilder.getContext()) : mlir::Type();
+  mlir::Type element = elementType(code, problem);
   if (!element) {
-    issue(Kind::Unsupported,
-          where + ": " +
-              (code == int(DType::String) ? "string tensors are not supported yet"
-                                          : "element type " + std::to_string(code) + " is not known"));
+    issue(Kind::Unsupported, where + ": " + problem);
     return {};
   }
   if (!type.tensor_type().has_shape())
@@ -147,6 +197,11 @@ void GraphImporter::importOutputs(Scope &scope, const ::onnx::GraphProto &graph)
       issue(Kind::Invalid, "output '" + output.name() + "' is made by no node");
     if (!found || !found->value)
       continue;
+    std::string problem;
+    mlir::Type type = output.type().has_tensor_type() ? mlir::Type() : valueType(output.type(), problem);
+    if (type && !ir::joinTypes(type, found->value.getType()))
+      issue(Kind::Invalid, "output '" + output.name() + "' is declared as " + typeText(type) +
+                               " but its node makes " + typeText(found->value.getType()));
     DType declared = DType(output.type().tensor_type().elem_type()), made = analysis.info(found->value).type;
     if (declared != DType::Undefined && declared != made)
       issue(Kind::Invalid, "output '" + output.name() + "' is declared as element type " +

@@ -11,6 +11,12 @@ namespace dspark::onnx {
 
 using ::onnx::AttributeProto;
 
+std::string typeText(mlir::Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
 Node::Node(GraphImporter &importer, const ::onnx::NodeProto &proto, const OpRow &row, int64_t version,
            const AttributeScope &scope, mlir::Location loc, Values inputs)
     : graph(importer), node(proto), tableRow(row), opset(version), scope(scope), location(loc),
@@ -45,6 +51,11 @@ std::string Node::s(std::string_view name, std::string_view otherwise) const {
 std::vector<int64_t> Node::ints(std::string_view name) const {
   const AttributeProto *found = attribute(name);
   return found ? std::vector<int64_t>(found->ints().begin(), found->ints().end()) : std::vector<int64_t>();
+}
+std::vector<std::string> Node::strings(std::string_view name) const {
+  const AttributeProto *found = attribute(name);
+  return found ? std::vector<std::string>(found->strings().begin(), found->strings().end())
+               : std::vector<std::string>();
 }
 std::vector<double> Node::floats(std::string_view name) const {
   const AttributeProto *found = attribute(name);
@@ -157,9 +168,15 @@ Values Node::emit(std::string_view entry, const Values &operands, Attributes att
   Values given = operands;
   while (!given.empty() && !given.back())
     given.pop_back();
-  for (mlir::Value &operand : given)
+  for (auto [index, operand] : llvm::enumerate(given)) {
     if (!operand)
       operand = graph.none(location);
+    if (ir::isList(operand.getType())) {
+      invalid("operand " + std::to_string(index) + " of " + std::string(entry) + " is " +
+              typeText(operand.getType()) + "; expected a tensor");
+      return none;
+    }
+  }
   auto made = graph.ops().make(location, entry, given, attributes, unsigned(numResults));
   if (mlir::failed(made)) {
     if (!findOp(entry))
@@ -169,6 +186,24 @@ Values Node::emit(std::string_view entry, const Values &operands, Attributes att
     return none;
   }
   return Values(made->begin(), made->end());
+}
+
+mlir::Value Node::listOp(std::string_view op, const Values &operands, mlir::Type result,
+                         Attributes attributes) {
+  if (failed())
+    return {};
+  Values given = operands;
+  while (!given.empty() && !given.back())
+    given.pop_back();
+  for (mlir::Value &operand : given)
+    if (!operand)
+      operand = graph.none(location);
+  mlir::OpBuilder &builder = graph.builder();
+  auto made =
+      ir::ListOp::create(builder, location, result, builder.getStringAttr(llvm::StringRef(op)), given,
+                         attributes.empty() ? mlir::DictionaryAttr() : builder.getDictionaryAttr(attributes));
+  graph.dims().visit(made);
+  return made.getOutput();
 }
 
 mlir::Value Node::bytes(DType type, const std::vector<int64_t> &dims, std::span<const std::byte> data) {
@@ -188,6 +223,12 @@ mlir::Value Node::list(const std::vector<int64_t> &values) {
 mlir::Value Node::floatList(const std::vector<double> &values) {
   std::vector<float> narrow(values.begin(), values.end());
   return bytes(DType::F32, {int64_t(values.size())}, std::as_bytes(std::span(narrow)));
+}
+mlir::Value Node::stringList(const std::vector<std::string> &values) {
+  return failed() ? mlir::Value() : graph.strings(location, {int64_t(values.size())}, values);
+}
+mlir::Value Node::stringScalar(const std::string &value) {
+  return failed() ? mlir::Value() : graph.strings(location, {}, {value});
 }
 mlir::Value Node::intScalar(int64_t value) {
   return bytes(DType::I64, {}, std::as_bytes(std::span(&value, 1)));
@@ -233,6 +274,8 @@ static AttributeProto::AttributeType typeOf(char letter) {
     return AttributeProto::FLOATS;
   case 'S':
     return AttributeProto::STRINGS;
+  case 'y':
+    return AttributeProto::TYPE_PROTO;
   default:
     return AttributeProto::UNDEFINED;
   }

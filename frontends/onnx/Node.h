@@ -47,6 +47,7 @@ public:
   double f(std::string_view name, double otherwise) const;
   std::string s(std::string_view name, std::string_view otherwise) const;
   std::vector<int64_t> ints(std::string_view name) const;
+  std::vector<std::string> strings(std::string_view name) const;
   std::vector<double> floats(std::string_view name) const;
 
   // --- what is known about a value ---
@@ -60,6 +61,9 @@ public:
   mlir::Value one(std::string_view entry, const Values &operands, Attributes attributes = {}) {
     return emit(entry, operands, std::move(attributes))[0];
   }
+  /// dspark.list: what is done to sequences, optionals and maps.
+  mlir::Value listOp(std::string_view op, const Values &operands, mlir::Type result,
+                     Attributes attributes = {});
   mlir::Value unary(std::string_view kind, mlir::Value x) { return one("unary", {x}, {attr("kind", kind)}); }
   mlir::Value binary(std::string_view kind, mlir::Value a, mlir::Value b) {
     return one("binary", {a, b}, {attr("kind", kind)});
@@ -80,6 +84,9 @@ public:
   mlir::Value list(const std::vector<int64_t> &values);
   mlir::Value floatList(const std::vector<double> &values);
   mlir::Value intScalar(int64_t value);
+  /// A 1-D constant of strings; a scalar.
+  mlir::Value stringList(const std::vector<std::string> &values);
+  mlir::Value stringScalar(const std::string &value);
   /// Scalar of a type, rounded to it once.
   mlir::Value scalar(DType type, double value);
   mlir::Value scalarLike(mlir::Value x, double value) { return scalar(type(x), value); }
@@ -137,6 +144,9 @@ private:
   std::string why;
   bool broken = false, poisoned = false;
 };
+
+/// As MLIR writes it.
+std::string typeText(mlir::Type type);
 
 /// Checks a node's operands and attributes against its row, then builds it.
 void buildNode(Node &node);

@@ -21,8 +21,8 @@ struct OpRow {
   int since; // until the row of the same operator with the next larger number
   Arity arity;
   /// Attributes the node may have, "name:type" separated by blanks; types are i, f, s, t (tensor), g (graph),
-  /// and in capitals lists of them; `!` marks a required one; "a>b:i" is passed on as b. Checked before
-  /// `build` runs.
+  /// p (sparse tensor), y (type), and in capitals lists of them; `!` marks a required one; "a>b:i" is passed
+  /// on as b. Checked before `build` runs.
   std::string_view attributes;
   /// Rows without `build`: one operation `entry` of the catalogue with the node's operands and attributes,
   /// and `kind` as its kind if not empty.
@@ -74,8 +74,11 @@ OpRows imageRows();
 OpRows generatorRows();
 OpRows lossRows();
 OpRows controlRows();
+OpRows sequenceRows();
+OpRows textRows();
 OpRows microsoftRows();
 OpRows microsoftQuantRows();
+OpRows contribRows();
 OpRows mlRows();
 
 } // namespace dspark::onnx

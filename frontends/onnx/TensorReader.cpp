@@ -70,6 +70,17 @@ static void normalizeBools(Bytes &bytes) {
     value = std::byte(value != std::byte(0));
 }
 
+std::vector<std::byte> stringBytes(const std::vector<std::string> &strings) {
+  Bytes bytes(strings.size() * 2 * sizeof(uint64_t));
+  for (size_t i = 0; i < strings.size(); ++i) {
+    uint64_t place[2] = {bytes.size(), strings[i].size()};
+    std::memcpy(bytes.data() + i * sizeof place, place, sizeof place);
+    auto *text = reinterpret_cast<const std::byte *>(strings[i].data());
+    bytes.insert(bytes.end(), text, text + strings[i].size());
+  }
+  return bytes;
+}
+
 std::span<const std::byte> bytesOf(const Weight &weight) {
   return weight.file ? weight.file->bytes().subspan(weight.offset, weight.length)
                      : std::span<const std::byte>(weight.owned);
@@ -124,13 +135,18 @@ StatusOr<Weight> TensorReader::read(const ::onnx::TensorProto &tensor) {
     return Status(Code::Unsupported,
                   where + ": element type " + std::to_string(tensor.data_type()) + " is not known");
   weight.type = DType(tensor.data_type());
-  if (weight.type == DType::String)
-    return Status(Code::Unsupported, where + ": string tensors are not supported yet");
   if (tensor.has_segment())
     return Status(Code::Unsupported, where + ": segmented tensors are not supported");
   int64_t elements = elementCount(weight.dims, weight.type);
   if (elements < 0)
     return corruptFile(where + ": dims " + dimsText(weight.dims) + " are negative or too large");
+  if (weight.type == DType::String) {
+    if (tensor.string_data_size() != elements)
+      return corruptFile(where + ": it has " + std::to_string(tensor.string_data_size()) + " strings; " +
+                         dimsText(weight.dims) + " needs " + std::to_string(elements));
+    weight.owned = stringBytes({tensor.string_data().begin(), tensor.string_data().end()});
+    return weight;
+  }
   Status status = readBytes(tensor, uint64_t(dtypeBytes(weight.type, elements)), weight);
   if (!status.isOk())
     return status.in(where);
@@ -157,7 +173,7 @@ StatusOr<Weight> TensorReader::read(const ::onnx::SparseTensorProto &sparse) {
   int64_t elements = elementCount(dense.dims, dense.type);
   int64_t count = values->elements(), rank = int64_t(dense.dims.size());
   int width = dtypeBits(dense.type) / 8;
-  if (elements < 0 || width == 0)
+  if (elements < 0 || width == 0 || dense.type == DType::String)
     return corruptFile(where + ": bad dims " + dimsText(dense.dims) + " or element type");
   if (elements * width > kMaxSparseBytes)
     return Status(Code::Unsupported,

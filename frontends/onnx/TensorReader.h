@@ -32,6 +32,9 @@ private:
 /// Product of `dims`, or -1 where one is negative or the product (or the bytes of it) overflows int64.
 int64_t elementCount(std::span<const int64_t> dims, DType type);
 
+/// Strings as the plan file holds constants of them: offset and length of each, then their characters.
+std::vector<std::byte> stringBytes(const std::vector<std::string> &strings);
+
 /// The bytes that TensorReader found.
 std::span<const std::byte> bytesOf(const Weight &weight);
 

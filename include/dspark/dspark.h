@@ -46,7 +46,8 @@ typedef enum dspark_dtype {
   DSPARK_I16 = 5,
   DSPARK_I32 = 6,
   DSPARK_I64 = 7,
-  DSPARK_BOOL = 9, /* one byte, 0 or 1 */
+  DSPARK_STRING = 8, /* elements are dspark_string */
+  DSPARK_BOOL = 9,   /* one byte, 0 or 1 */
   DSPARK_F16 = 10,
   DSPARK_F64 = 11,
   DSPARK_U32 = 12,
@@ -79,10 +80,44 @@ typedef struct dspark_tensor {
   const int64_t *strides;
 } dspark_tensor;
 
+/* An element of a string tensor: UTF-8, not terminated. The characters of inputs are lent for the call; those
+ * of outputs are the session's until its next run, also where the elements are written into the caller's
+ * memory. */
+typedef struct dspark_string {
+  const char *data;
+  size_t size;
+} dspark_string;
+
+/* A model's inputs and outputs may be more than tensors. */
+typedef enum dspark_kind {
+  DSPARK_TENSOR = 0,
+  DSPARK_SEQUENCE = 1, /* any number of items */
+  DSPARK_OPTIONAL = 2, /* one item, or none */
+  DSPARK_MAP = 3       /* two items: the tensors of keys and of values, both [n] */
+} dspark_kind;
+
+/* A tensor, or a list of items. The tree is its owner's, as tensors are. */
+typedef struct dspark_value {
+  dspark_kind kind;
+  dspark_tensor tensor; /* of kind DSPARK_TENSOR */
+  size_t item_count;    /* of other kinds */
+  const struct dspark_value *items;
+} dspark_value;
+
+/* The declared type of an input or output. Valid as long as the plan. */
+typedef struct dspark_type {
+  dspark_kind kind;
+  dspark_dtype dtype;  /* of a tensor; DSPARK_NONE: only a run tells */
+  int32_t rank;        /* of a tensor; -1: any */
+  const int64_t *dims; /* of a tensor; -1: any */
+  size_t item_count;   /* a sequence's and an optional's is 1, the type of each item; a map's is 2 */
+  const struct dspark_type *items;
+} dspark_type;
+
 /* What a plan says about an input or output. Valid as long as the plan. */
 typedef struct dspark_tensor_info {
   const char *name;
-  dspark_dtype dtype; /* DSPARK_NONE: only a run tells (outputs) */
+  dspark_dtype dtype; /* DSPARK_NONE: only a run tells (outputs), or no tensor (dspark_plan_input_type) */
   int32_t rank;
   const int64_t *dims;          /* the number, or -1 where it depends on the inputs */
   const char *const *dim_texts; /* "3", "batch", "(seq + 1)", or "?" where only a run tells */
@@ -129,6 +164,9 @@ DSPARK_API size_t dspark_plan_output_count(const dspark_plan *plan);
 /* Errors: INVALID_ARGUMENT if there is no such input or output. */
 DSPARK_API dspark_status dspark_plan_input(const dspark_plan *plan, size_t index, dspark_tensor_info *info);
 DSPARK_API dspark_status dspark_plan_output(const dspark_plan *plan, size_t index, dspark_tensor_info *info);
+/* The types of those that may be sequences, optionals or maps. Errors: INVALID_ARGUMENT. */
+DSPARK_API dspark_status dspark_plan_input_type(const dspark_plan *plan, size_t index, dspark_type *type);
+DSPARK_API dspark_status dspark_plan_output_type(const dspark_plan *plan, size_t index, dspark_type *type);
 
 /* Fills in the defaults. */
 DSPARK_API void dspark_session_options_init(dspark_session_options *options);
@@ -154,6 +192,15 @@ DSPARK_API dspark_status dspark_session_run(dspark_session *session, const dspar
 /* The dense result of the last successful run, valid until the next one. Errors: INVALID_ARGUMENT. */
 DSPARK_API dspark_status dspark_session_output(const dspark_session *session, size_t index,
                                                dspark_tensor *output);
+
+/* dspark_session_run for plans whose inputs or outputs are more than tensors: `inputs` are lent for the call,
+ * one per input in order. The structure of an input counts as its shape does: lists of another length are
+ * prepared for anew. Outputs are asked for afterwards. Errors: as dspark_session_run. */
+DSPARK_API dspark_status dspark_session_run_values(dspark_session *session, const dspark_value *inputs,
+                                                   size_t input_count);
+/* The result of the last successful run, valid until the next one. Errors: INVALID_ARGUMENT. */
+DSPARK_API dspark_status dspark_session_output_value(const dspark_session *session, size_t index,
+                                                     dspark_value *value);
 
 /* Lines of a session made with `profile`; 0 without. */
 DSPARK_API size_t dspark_session_profile_count(dspark_session *session);

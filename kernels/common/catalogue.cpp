@@ -1,5 +1,6 @@
 #include "kernels/common/catalogue.h"
 #include "kernels/common/families.h"
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -17,6 +18,17 @@ std::vector<OpEntry> collectOps() {
 }
 
 } // namespace
+
+InferStatus inferWith(const OpEntry &entry, InferContext &ctx) {
+  auto isString = [](const TensorInfo &info) { return info.type == DType::String; };
+  if (!entry.takesStrings && std::any_of(ctx.in.begin(), ctx.in.end(), isString))
+    return ctx.fail(std::string(entry.name) + " does not take strings");
+  InferStatus status = entry.infer(ctx);
+  if (status == InferStatus::Ok && !entry.takesStrings &&
+      std::any_of(ctx.out.begin(), ctx.out.end(), isString))
+    return ctx.fail(std::string(entry.name) + " does not make strings");
+  return status;
+}
 
 std::span<const OpEntry> allOps() {
   static const std::vector<OpEntry> all = collectOps();

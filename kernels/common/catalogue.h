@@ -13,7 +13,13 @@ struct OpEntry {
   uint32_t inPlace = 0;
   /// The result is operand 0's bytes under another shape: no kernel runs (reshape, squeeze, identity ...).
   bool isView = false;
+  /// Operands and results may be strings. All others move or compute numbers, and are never shown any.
+  bool takesStrings = false;
 };
+
+/// entry.infer(ctx), with strings refused where the operator does not take them. Shape functions are called
+/// this way.
+InferStatus inferWith(const OpEntry &entry, InferContext &ctx);
 
 /// The entry of that name, or null.
 const OpEntry *findOp(std::string_view name);

@@ -15,8 +15,8 @@ enum class DType : uint8_t {
   I16 = 5,
   I32 = 6,
   I64 = 7,
-  String = 8,
-  Bool = 9, // one byte, 0 or 1
+  String = 8, // a view of characters (kernels/common/strings.h)
+  Bool = 9,   // one byte, 0 or 1
   F16 = 10,
   F64 = 11,
   U32 = 12,
@@ -37,7 +37,7 @@ enum class DType : uint8_t {
 };
 inline constexpr int kDTypeCount = 27;
 
-/// Bits per element; 0 for Undefined and String.
+/// Bits per element; 0 for Undefined.
 int dtypeBits(DType type);
 /// "f32", "i64", "bool" ...: the spelling used in messages, dumps and file names.
 std::string_view dtypeName(DType type);

@@ -91,7 +91,9 @@ void runHalf(const KernelCall &call, const KernelWork &work, const KernelPart &p
 }
 
 // f64 holds every element exactly but 64-bit integers, of which packed integers need the low bits only.
-bool acceptsReference(const KernelCall &call) { return !acceptsPlain(call); }
+bool acceptsReference(const KernelCall &call) {
+  return !acceptsPlain(call) && call.in[0].type != DType::String && call.out[0].type != DType::String;
+}
 void prepareReference(const KernelCall &call, KernelWork &work) {
   auto &options = work.make<CastState>().options;
   options.saturate = call.attrs.i("saturate", 1) != 0;

@@ -8,6 +8,8 @@ namespace dspark {
 namespace {
 
 bool isCastable(DType type) { return dtypeBits(type) > 0 && type != DType::C64 && type != DType::C128; }
+/// Types with a text form that casts from and to strings read and write.
+bool hasText(DType type) { return isPlainNumber(type) || type == DType::String; }
 
 /// Attribute `to`, Undefined with ctx.error set if it is no type that `allowed` accepts.
 DType targetType(InferContext &ctx, bool (*allowed)(DType)) {
@@ -48,12 +50,16 @@ void foldCast(const TensorInfo &x, TensorInfo &y) {
 } // namespace
 
 InferStatus inferCast(InferContext &ctx) {
-  if (!checkCounts(ctx, 1, 1, 1, 1) || !expectType(ctx, 0, isCastable, "a real numeric"))
+  if (!checkCounts(ctx, 1, 1, 1, 1) || !expectType(ctx, 0, isCastable, "a real numeric or string"))
     return InferStatus::Error;
   DType to = targetType(ctx, isCastable);
   std::string_view round = ctx.attrs.s("round_mode", "up");
   if (to != DType::Undefined && round != "up" && round != "down" && round != "nearest")
     ctx.error = "attribute round_mode must be up, down or nearest, found '" + std::string(round) + "'";
+  bool isText = to == DType::String || ctx.in[0].type == DType::String;
+  if (ctx.error.empty() && isText && !(hasText(to) && hasText(ctx.in[0].type)))
+    ctx.error = "strings are cast from and to plain numbers only, found " + ctx.in[0].str() + " to " +
+                std::string(dtypeName(to));
   if (!ctx.error.empty())
     return InferStatus::Error;
   sameDims(ctx, to);

@@ -25,6 +25,7 @@ template <Isa isa> void prepareCompare(const KernelCall &call, KernelWork &work)
 }
 
 bool isF32(const KernelCall &call) { return call.in[0].type == DType::F32; }
+bool isNumber(const KernelCall &call) { return isPlainNumber(call.in[0].type); }
 void runCompareF32(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const auto &state = work.get<CompareState>();
   uint8_t *y = call.out[0].as<uint8_t>();
@@ -129,7 +130,7 @@ std::span<const Kernel> compareRows() {
       {"compare", "compare_f32_avx512", Isa::Avx512, isF32, prepareCompare<Isa::Avx512>, runCompareF32},
       {"compare", "compare_f32_avx2", Isa::Avx2, isF32, prepareCompare<Isa::Avx2>, runCompareF32},
       {"compare", "compare_f32", Isa::Baseline, isF32, prepareCompare<Isa::Baseline>, runCompareF32},
-      {"compare", "compare_reference", Isa::Baseline, nullptr, prepareCompare<Isa::Baseline>, runCompare},
+      {"compare", "compare_reference", Isa::Baseline, isNumber, prepareCompare<Isa::Baseline>, runCompare},
   };
   return rows;
 }

@@ -87,9 +87,12 @@ InferStatus inferCompare(InferContext &ctx) {
   if (!checkCounts(ctx, 2, 2, 1, 1))
     return InferStatus::Error;
   CompareKind kind = kindOf(ctx, compareKind);
-  if (kind == CompareKind::kCount || !expectNumber(ctx, 0) || !expectSameType(ctx, 0, 1) ||
-      !broadcastAll(ctx, DType::Bool))
+  auto isComparable = [](DType type) { return isPlainNumber(type) || type == DType::String; };
+  if (kind == CompareKind::kCount || !expectType(ctx, 0, isComparable, "a numeric or string") ||
+      !expectSameType(ctx, 0, 1) || !broadcastAll(ctx, DType::Bool))
     return InferStatus::Error;
+  if (ctx.in[0].type == DType::String && kind != CompareKind::k_eq)
+    return ctx.fail("strings are compared for equality only, found kind " + quoted(kindName(kind)));
   if (!canFold(ctx))
     return InferStatus::Ok;
   const TensorInfo &a = ctx.in[0], &b = ctx.in[1];
@@ -130,7 +133,7 @@ void foldSelect(InferContext &ctx) {
 InferStatus inferSelect(InferContext &ctx) {
   auto wholeBytes = [](DType type) { return dtypeBits(type) >= 8; };
   if (!checkCounts(ctx, 3, 3, 1, 1) || !checkType(ctx, 0, DType::Bool) ||
-      !expectType(ctx, 1, wholeBytes, "a numeric") || !expectSameType(ctx, 1, 2) ||
+      !expectType(ctx, 1, wholeBytes, "a numeric or string") || !expectSameType(ctx, 1, 2) ||
       !broadcastAll(ctx, ctx.in[1].type))
     return InferStatus::Error;
   if (canFold(ctx))
@@ -157,10 +160,10 @@ std::span<const OpEntry> elementwiseOps() {
   static const OpEntry entries[] = {
       {.name = "unary", .infer = inferUnary, .inPlace = 1},
       {.name = "binary", .infer = inferBinary, .inPlace = 3},
-      {.name = "compare", .infer = inferCompare},
-      {.name = "select", .infer = inferSelect, .inPlace = 7},
+      {.name = "compare", .infer = inferCompare, .takesStrings = true},
+      {.name = "select", .infer = inferSelect, .inPlace = 7, .takesStrings = true},
       {.name = "clip", .infer = inferClip, .inPlace = 1},
-      {.name = "cast", .infer = inferCast, .inPlace = 1},
+      {.name = "cast", .infer = inferCast, .inPlace = 1, .takesStrings = true},
       {.name = "bitcast", .infer = inferBitcast, .isView = true},
   };
   return entries;

@@ -14,7 +14,9 @@ struct UniqueState {
   int32_t axis; // -1: elements of the flattened tensor
 };
 
-bool accepts(const KernelCall &call) { return isPlainNumber(call.in[0].type); }
+bool accepts(const KernelCall &call) {
+  return isPlainNumber(call.in[0].type) || call.in[0].type == DType::String;
+}
 
 void prepare(const KernelCall &call, KernelWork &work) {
   const TensorView &x = call.in[0];
@@ -98,6 +100,8 @@ template <typename T> void findUnique(const KernelCall &call, const UniqueState 
 }
 
 void run(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+  if (call.in[0].type == DType::String)
+    return findUnique<StringElement>(call, work.get<UniqueState>(), reinterpret_cast<int64_t *>(part.shared));
   dispatchNumber(call.in[0].type, [&]<typename T>() {
     findUnique<T>(call, work.get<UniqueState>(), reinterpret_cast<int64_t *>(part.shared));
   });

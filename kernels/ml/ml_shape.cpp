@@ -66,45 +66,62 @@ InferStatus inferBinarizer(InferContext &ctx) {
   return InferStatus::Ok;
 }
 
+// X, string keys [n]?, string values [n]?, string default [1]?; numbers are attributes.
 InferStatus inferLabelEncoder(InferContext &ctx) {
-  if (!checkCounts(ctx, 1, 1, 1, 1) || !expectNumber(ctx, 0))
+  auto isLabel = [](DType type) { return isPlainNumber(type) || type == DType::String; };
+  if (!checkCounts(ctx, 1, 4, 1, 1) || !expectType(ctx, 0, isLabel, "a numeric or string"))
     return InferStatus::Error;
-  size_t keys = firstLength(ctx.attrs, {"keys_int64s", "keys_floats", "keys_tensor"});
-  size_t values = firstLength(ctx.attrs, {"values_int64s", "values_floats", "values_tensor"});
-  if (keys == 0 || keys != values)
-    return ctx.fail("expected as many numeric keys as values, found " + std::to_string(keys) + " and " +
-                    std::to_string(values));
-  int64_t code = firstLength(ctx.attrs, {"values_int64s"})   ? int64_t(DType::I64)
+  for (size_t list : {1, 2, 3})
+    if (!checkType(ctx, list, DType::String) || !expectRank(ctx, list, 0, 1))
+      return InferStatus::Error;
+  if (ctx.has(1) != (ctx.in[0].type == DType::String))
+    return ctx.fail("keys must have the type of the operand, " + ctx.in[0].str());
+  auto length = [&](size_t list, std::initializer_list<const char *> names) {
+    return ctx.has(list) ? ctx.in[list].elements() : Dim(firstLength(ctx.attrs, names));
+  };
+  Dim keys = length(1, {"keys_int64s", "keys_floats", "keys_tensor"});
+  Dim values = length(2, {"values_int64s", "values_floats", "values_tensor"});
+  if (!keys.isConst() || keys.value() <= 0 || !keys.provablyEqual(values))
+    return ctx.fail("expected as many keys as values, found " + keys.str() + " and " + values.str());
+  if (ctx.has(3) && (!ctx.has(2) || !ctx.in[3].elements().is(1)))
+    return ctx.fail("the default is " + ctx.in[3].str() + ", expected one string, with strings as values");
+  int64_t code = ctx.has(2)                                  ? int64_t(DType::String)
+                 : firstLength(ctx.attrs, {"values_int64s"}) ? int64_t(DType::I64)
                  : firstLength(ctx.attrs, {"values_floats"}) ? int64_t(DType::F32)
                                                              : ctx.attrs.i("values_dtype", 0);
-  if (code <= 0 || code >= kDTypeCount || !isPlainNumber(DType(code)))
+  if (code <= 0 || code >= kDTypeCount || !(isPlainNumber(DType(code)) || ctx.has(2)))
     return ctx.fail("attribute values_dtype must be a numeric type, found " + std::to_string(code));
   setLike(ctx.out[0], ctx.in[0], DType(code));
   return InferStatus::Ok;
 }
 
-// X i32 | i64, [C] or [B,C] -> f32 [n] or [B,n] with n = max(ngram_indexes) + 1
+// X i32 | i64 | string, [C] or [B,C], pool of strings [P]? -> f32 [n] or [B,n] with n = max(ngram_indexes) +
+// 1
 InferStatus inferTfIdf(InferContext &ctx) {
   constexpr int64_t kMax = 1 << 24;
-  auto isIndex = [](DType type) { return type == DType::I32 || type == DType::I64; };
-  if (!checkCounts(ctx, 1, 1, 1, 1) || !expectType(ctx, 0, isIndex, "i32 or i64") ||
-      !expectRank(ctx, 0, 0, 2))
+  auto isItem = [](DType type) { return type == DType::I32 || type == DType::I64 || type == DType::String; };
+  if (!checkCounts(ctx, 1, 2, 1, 1) || !expectType(ctx, 0, isItem, "i32, i64 or string") ||
+      !expectRank(ctx, 0, 0, 2) || !checkType(ctx, 1, DType::String) || !expectRank(ctx, 1, 1))
     return InferStatus::Error;
+  if (ctx.has(1) != (ctx.in[0].type == DType::String))
+    return ctx.fail("the pool must have the type of the operand, " + ctx.in[0].str());
   std::string_view mode = ctx.attrs.s("mode", "");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
     return ctx.fail("attribute mode must be TF, IDF or TFIDF, found " + std::string(mode));
-  std::span<const int64_t> pool = ctx.attrs.ints("pool_int64s"), starts = ctx.attrs.ints("ngram_counts"),
-                           indexes = ctx.attrs.ints("ngram_indexes");
+  std::span<const int64_t> starts = ctx.attrs.ints("ngram_counts"), indexes = ctx.attrs.ints("ngram_indexes");
+  Dim pool = ctx.has(1) ? dimAt(ctx, 1, 0) : Dim(ctx.attrs.ints("pool_int64s").size());
+  if (!pool.isConst())
+    return ctx.fail("the pool is " + ctx.in[1].str() + ", expected a known number of strings");
   std::optional<int64_t> low = attrInRange(ctx, "min_gram_length", 1, 1, kMax);
   if (!low || !attrInRange(ctx, "max_gram_length", 1, *low, kMax) ||
       !attrInRange(ctx, "max_skip_count", 0, 0, kMax) || !allInRange(ctx, "ngram_indexes", 0, kMax) ||
-      !allInRange(ctx, "ngram_counts", 0, int64_t(pool.size())))
+      !allInRange(ctx, "ngram_counts", 0, pool.value()))
     return InferStatus::Error;
-  if (indexes.empty() || pool.empty() || starts.empty() || !std::is_sorted(starts.begin(), starts.end()))
-    return ctx.fail("pool_int64s, ngram_indexes and rising ngram_counts must be given");
+  if (indexes.empty() || pool.value() <= 0 || starts.empty() || !std::is_sorted(starts.begin(), starts.end()))
+    return ctx.fail("a pool, ngram_indexes and rising ngram_counts must be given");
   size_t grams = 0;
   for (size_t i = 0; i < starts.size(); ++i) {
-    int64_t end = i + 1 < starts.size() ? starts[i + 1] : int64_t(pool.size());
+    int64_t end = i + 1 < starts.size() ? starts[i + 1] : pool.value();
     grams += size_t(end - starts[i]) / (i + 1);
   }
   if (grams > indexes.size())
@@ -172,8 +189,8 @@ std::span<const OpEntry> mlOps() {
   static constexpr OpEntry kOps[] = {
       {"det", inferDet},
       {"binarizer", inferBinarizer, 0b1},
-      {"label_encoder", inferLabelEncoder},
-      {"tf_idf_vectorizer", inferTfIdf},
+      {.name = "label_encoder", .infer = inferLabelEncoder, .takesStrings = true},
+      {.name = "tf_idf_vectorizer", .infer = inferTfIdf, .takesStrings = true},
       {"tree_ensemble", inferTreeEnsemble},
   };
   return kOps;

@@ -2,6 +2,7 @@
 // between neighbours. Unigrams are counted once, longer ones for every skip distance. Tiles: rows. An n-gram
 // is found by search through the pool of its length, last first, since the last of equal entries counts.
 #include "kernels/common/element.h"
+#include "kernels/common/strings.h"
 #include "kernels/ml/ml.h"
 #include <algorithm>
 
@@ -14,11 +15,11 @@ struct TfIdfState {
   bool isBinary, isWeighted;
 };
 
-class GramPool {
+// P is int64_t or StringElement.
+template <typename P> class GramPool {
 public:
-  explicit GramPool(Attrs attrs)
-      : pool(attrs.ints("pool_int64s")), starts(attrs.ints("ngram_counts")),
-        indexes(attrs.ints("ngram_indexes")) {}
+  GramPool(Attrs attrs, std::span<const P> pool)
+      : pool(pool), starts(attrs.ints("ngram_counts")), indexes(attrs.ints("ngram_indexes")) {}
 
   int64_t longest() const { return int64_t(starts.size()); }
 
@@ -31,7 +32,7 @@ public:
       first += (starts[size_t(l)] - starts[size_t(l - 1)]) / l;
     for (int64_t gram = (end - begin) / length; gram-- > 0;) {
       int64_t i = 0;
-      while (i < length && pool[size_t(begin + gram * length + i)] == int64_t(x[i * distance]))
+      while (i < length && isSame(pool[size_t(begin + gram * length + i)], x[i * distance]))
         ++i;
       if (i == length)
         return indexes[size_t(first + gram)];
@@ -40,10 +41,14 @@ public:
   }
 
 private:
-  std::span<const int64_t> pool, starts, indexes;
+  static bool isSame(int64_t a, int64_t b) { return a == b; }
+  static bool isSame(std::string_view a, std::string_view b) { return a == b; }
+  std::span<const P> pool;
+  std::span<const int64_t> starts, indexes;
 };
 
-template <typename T> void countRow(const TfIdfState &s, const GramPool &pool, const T *x, float *out) {
+template <typename P, typename T>
+void countRow(const TfIdfState &s, const GramPool<P> &pool, const T *x, float *out) {
   int64_t longest = std::min(s.maxLength, pool.longest());
   for (int64_t length = s.minLength; length <= longest; ++length) {
     int64_t distances = length == 1 ? 1 : std::min(s.maxSkip + 1, s.items / (length - 1) + 1);
@@ -52,6 +57,19 @@ template <typename T> void countRow(const TfIdfState &s, const GramPool &pool, c
         if (int64_t column = pool.find(x + i, length, distance); column >= 0)
           out[column] += 1;
   }
+}
+
+void countRow(const KernelCall &call, const TfIdfState &s, int64_t row, float *out) {
+  const TensorView &x = call.in[0];
+  if (x.type == DType::String) {
+    std::span<const StringElement> pool(call.in[1].as<const StringElement>(), size_t(call.in[1].elements()));
+    return countRow(s, GramPool(call.attrs, pool), x.as<const StringElement>() + row * s.items, out);
+  }
+  GramPool pool(call.attrs, call.attrs.ints("pool_int64s"));
+  if (x.type == DType::I32)
+    countRow(s, pool, x.as<const int32_t>() + row * s.items, out);
+  else
+    countRow(s, pool, x.as<const int64_t>() + row * s.items, out);
 }
 
 } // namespace
@@ -70,15 +88,11 @@ void prepareTfIdf(const KernelCall &call, KernelWork &work) {
 
 void runTfIdf(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const auto &s = work.get<TfIdfState>();
-  GramPool pool(call.attrs);
   std::span<const double> weights = call.attrs.floats("weights");
   for (int64_t row = part.begin; row < part.end; ++row) {
     float *out = call.out[0].as<float>() + row * s.width;
     std::fill(out, out + s.width, 0.0f);
-    if (call.in[0].type == DType::I32)
-      countRow(s, pool, call.in[0].as<const int32_t>() + row * s.items, out);
-    else
-      countRow(s, pool, call.in[0].as<const int64_t>() + row * s.items, out);
+    countRow(call, s, row, out);
     for (int64_t i = 0; i < s.width; ++i) {
       float count = s.isBinary ? std::min(out[i], 1.0f) : out[i];
       out[i] = s.isWeighted && size_t(i) < weights.size() ? count * float(weights[size_t(i)]) : count;

@@ -2,7 +2,9 @@
 #include "dspark/dspark.h"
 #include "runtime/executor/Session.h"
 #include "runtime/executor/Strided.h"
+#include <cstddef>
 #include <cstring>
+#include <deque>
 #include <exception>
 
 using namespace dspark;
@@ -30,6 +32,29 @@ template <typename Fn> dspark_status guarded(Fn fn) {
 
 Status nullArgument(const char *name) { return invalidArgument(std::string(name) + " is NULL"); }
 
+static_assert(sizeof(dspark_string) == sizeof(StringElement) &&
+              offsetof(dspark_string, size) == offsetof(StringElement, size));
+
+// The nodes of type trees stay where they are once made.
+using TypeNodes = std::deque<std::vector<dspark_type>>;
+
+dspark_type describe(const fb::ValueType &tree, TypeNodes &nodes) {
+  dspark_type type = {dspark_kind(tree.kind()),
+                      dspark_dtype(tree.dtype()),
+                      tree.rank(),
+                      tree.dims() ? tree.dims()->data() : nullptr,
+                      0,
+                      nullptr};
+  if (!tree.items())
+    return type;
+  std::vector<dspark_type> items;
+  for (const fb::ValueType *item : *tree.items())
+    items.push_back(describe(*item, nodes));
+  type.item_count = items.size();
+  type.items = nodes.emplace_back(std::move(items)).data();
+  return type;
+}
+
 // Names and dims of one input or output, in the form that C sees.
 struct InfoStorage {
   std::string name;
@@ -37,11 +62,13 @@ struct InfoStorage {
   std::vector<int64_t> dims;
   std::vector<std::string> texts;
   std::vector<const char *> textPointers;
+  TypeNodes nodes;
+  dspark_type tree;
 };
 
-InfoStorage describe(const Program &program, std::string_view name, DType type,
-                     std::span<const int32_t> dims) {
-  InfoStorage info{std::string(name), type, {}, {}, {}};
+InfoStorage describe(const Program &program, std::string_view name, DType type, std::span<const int32_t> dims,
+                     const fb::ValueType *tree) {
+  InfoStorage info{std::string(name), type, {}, {}, {}, {}, {}};
   std::vector<Dim> values;
   program.evaluate(std::vector<Dim>(program.symbolCount()), values);
   for (int expression : dims) {
@@ -51,6 +78,9 @@ InfoStorage describe(const Program &program, std::string_view name, DType type,
   }
   for (const std::string &text : info.texts)
     info.textPointers.push_back(text.c_str());
+  info.tree = tree ? describe(*tree, info.nodes)
+                   : dspark_type{DSPARK_TENSOR, dspark_dtype(type), int32_t(dims.size()), info.dims.data(), 0,
+                                 nullptr};
   return info;
 }
 
@@ -73,6 +103,8 @@ struct dspark_session {
   bool isMeasured = false;
   bool hasRun = false;
   std::vector<BorrowedTensor> inputs; // reused by every run
+  mutable std::deque<std::vector<dspark_value>>
+      outputItems; // of the last run's lists, as they were asked for
   std::vector<const Profile::Line *> lines;
 };
 
@@ -118,8 +150,65 @@ Status makeSession(const dspark_plan &plan, const dspark_session_options *given,
   return Status::ok();
 }
 
+dspark_status typeOf(const std::vector<InfoStorage> &list, size_t index, dspark_type *type,
+                     const char *what) {
+  return guarded([&]() -> Status {
+    if (!type)
+      return nullArgument("type");
+    if (index >= list.size())
+      return invalidArgument(std::string(what) + " " + std::to_string(index) +
+                             " does not exist, the plan has " + std::to_string(list.size()));
+    *type = list[index].tree;
+    return Status::ok();
+  });
+}
+
+// `nodes` hold the items, and stay where they are.
+Status borrowed(const dspark_value &value, int depth, std::deque<std::vector<BorrowedValue>> &nodes,
+                BorrowedValue &result) {
+  result.isList = value.kind != DSPARK_TENSOR;
+  if (!result.isList) {
+    result.tensor = borrowed(value.tensor);
+    return Status::ok();
+  }
+  if (depth > kMaxListDepth || value.item_count > kMaxListTensors || (value.item_count > 0 && !value.items))
+    return invalidArgument("a value has " + std::to_string(value.item_count) + " items at depth " +
+                           std::to_string(depth) + ", expected at most " + std::to_string(kMaxListTensors) +
+                           " items, " + std::to_string(kMaxListDepth) + " lists deep");
+  std::vector<BorrowedValue> &items = nodes.emplace_back(value.item_count);
+  for (size_t i = 0; i < value.item_count; ++i)
+    DSPARK_RETURN_IF_ERROR(borrowed(value.items[i], depth + 1, nodes, items[i]));
+  result.items = items.data();
+  result.count = items.size();
+  return Status::ok();
+}
+
+// The kinds are those of the declared type; a list whose type is not known is a sequence.
+dspark_value handedOut(const OutputValue &value, const dspark_type *type,
+                       std::deque<std::vector<dspark_value>> &nodes) {
+  dspark_value result = {};
+  if (!value.isList) {
+    result.tensor = {value.tensor.data, dspark_dtype(value.tensor.type), value.tensor.rank, value.tensor.dims,
+                     nullptr};
+    return result;
+  }
+  result.kind = type && type->kind != DSPARK_TENSOR ? type->kind : DSPARK_SEQUENCE;
+  std::vector<dspark_value> items;
+  for (size_t i = 0; i < value.items.size(); ++i) {
+    size_t place = result.kind == DSPARK_MAP ? i : 0;
+    items.push_back(
+        handedOut(value.items[i], type && place < type->item_count ? type->items + place : nullptr, nodes));
+  }
+  result.item_count = items.size();
+  result.items = nodes.emplace_back(std::move(items)).data();
+  return result;
+}
+
 // Hands out the session's tensor, or writes it into the caller's memory.
 Status deliver(const Session &session, size_t index, dspark_tensor &output) {
+  if (session.outputValue(index).isList)
+    return invalidArgument("output '" + std::string(session.program().outputs()[index].name) +
+                           "' is no tensor; dspark_session_output_value gives it");
   const TensorView &view = session.output(index);
   if (!output.data) {
     output = {view.data, dspark_dtype(view.type), view.rank, view.dims, nullptr};
@@ -160,10 +249,10 @@ dspark_status dspark_plan_open(const char *path, dspark_plan **plan) {
     auto made = std::make_unique<dspark_plan>();
     for (int value : program->inputs()) {
       const ValueInfo &info = program->values()[size_t(value)];
-      made->inputs.push_back(describe(*program, info.name, info.type, info.dims));
+      made->inputs.push_back(describe(*program, info.name, info.type, info.dims, info.typeTree));
     }
     for (const OutputInfo &info : program->outputs())
-      made->outputs.push_back(describe(*program, info.name, info.type, info.dims));
+      made->outputs.push_back(describe(*program, info.name, info.type, info.dims, info.typeTree));
     made->program = std::move(program);
     *plan = made.release();
     return Status::ok();
@@ -184,6 +273,13 @@ dspark_status dspark_plan_input(const dspark_plan *plan, size_t index, dspark_te
 }
 dspark_status dspark_plan_output(const dspark_plan *plan, size_t index, dspark_tensor_info *info) {
   return plan ? tensorInfo(plan->outputs, index, info, "output") : report(nullArgument("plan"));
+}
+
+dspark_status dspark_plan_input_type(const dspark_plan *plan, size_t index, dspark_type *type) {
+  return plan ? typeOf(plan->inputs, index, type, "input") : report(nullArgument("plan"));
+}
+dspark_status dspark_plan_output_type(const dspark_plan *plan, size_t index, dspark_type *type) {
+  return plan ? typeOf(plan->outputs, index, type, "output") : report(nullArgument("plan"));
 }
 
 void dspark_session_options_init(dspark_session_options *options) {
@@ -221,6 +317,7 @@ dspark_status dspark_session_run(dspark_session *session, const dspark_tensor *i
       session->inputs.push_back(borrowed(inputs[i]));
     session->hasRun = false;
     DSPARK_RETURN_IF_ERROR(session->session->run(session->inputs));
+    session->outputItems.clear();
     session->hasRun = true;
     for (size_t i = 0; outputs && i < output_count; ++i)
       DSPARK_RETURN_IF_ERROR(deliver(*session->session, i, outputs[i]));
@@ -237,6 +334,38 @@ dspark_status dspark_session_output(const dspark_session *session, size_t index,
                                              : std::string("there has been no successful run"));
     output->data = nullptr;
     return deliver(*session->session, index, *output);
+  });
+}
+
+dspark_status dspark_session_run_values(dspark_session *session, const dspark_value *inputs,
+                                        size_t input_count) {
+  return guarded([&]() -> Status {
+    if (!session || (!inputs && input_count > 0))
+      return nullArgument(session ? "inputs" : "session");
+    std::deque<std::vector<BorrowedValue>> nodes;
+    std::vector<BorrowedValue> values(input_count);
+    for (size_t i = 0; i < input_count; ++i)
+      DSPARK_RETURN_IF_ERROR(borrowed(inputs[i], 0, nodes, values[i]));
+    session->hasRun = false;
+    DSPARK_RETURN_IF_ERROR(session->session->run(values));
+    session->outputItems.clear();
+    session->hasRun = true;
+    return Status::ok();
+  });
+}
+
+dspark_status dspark_session_output_value(const dspark_session *session, size_t index, dspark_value *value) {
+  return guarded([&]() -> Status {
+    if (!session || !value)
+      return nullArgument(session ? "value" : "session");
+    if (!session->hasRun || index >= session->session->outputCount())
+      return invalidArgument(session->hasRun ? "output " + std::to_string(index) + " does not exist"
+                                             : std::string("there has been no successful run"));
+    const fb::ValueType *tree = session->session->program().outputs()[index].typeTree;
+    TypeNodes typeNodes;
+    dspark_type type = tree ? describe(*tree, typeNodes) : dspark_type{};
+    *value = handedOut(session->session->outputValue(index), tree ? &type : nullptr, session->outputItems);
+    return Status::ok();
   });
 }
 

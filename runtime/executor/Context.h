@@ -4,7 +4,7 @@
 #include "runtime/executor/Profile.h"
 #include "runtime/executor/Program.h"
 #include "runtime/executor/ThreadPool.h"
-#include "runtime/memory/Arena.h"
+#include "runtime/memory/RunStrings.h"
 #include <deque>
 
 namespace dspark {
@@ -12,7 +12,7 @@ namespace dspark {
 struct Context {
   Context(const Program &program, int threads, uint64_t memoryLimit, Isa cap, bool nativeCode)
       : program(program), cap(cap), nativeCode(nativeCode), pool(threads), budget(memoryLimit),
-        threadScratch(budget), sharedScratch(budget) {}
+        threadScratch(budget), sharedScratch(budget), strings(budget) {}
 
   /// The arena of traces at that loop depth. An inner trace runs while the outer one's tensors are alive.
   Arena &arena(int depth) {
@@ -39,6 +39,7 @@ struct Context {
   MemoryBudget budget;
   std::deque<Arena> arenas;
   Block threadScratch, sharedScratch;
+  RunStrings strings;
   uint64_t scratchStride = 0;
   uint64_t clock = 0; // counts continuation look-ups, for evicting the one used longest ago
   int liveSegments = 0;

@@ -118,41 +118,57 @@ Status LoopRunner::slice(ScanInput &input, const std::byte *base, int64_t trips,
   return Status::ok();
 }
 
+namespace {
+
+LiveValue liveForm(const PlacedTensor &placed, const void *const *slots) {
+  LiveValue value{
+      placed.info.type, placed.dims, placed.isList ? nullptr : placed.pointer(slots), placed.isList, {}};
+  for (const PlacedTensor &item : placed.items)
+    value.items.push_back(liveForm(item, slots));
+  return value;
+}
+
+// Contents that are known need no slot.
+bool isKnownCapture(const PlacedTensor &tensor) {
+  return tensor.slot < 0 && !tensor.data && isKnownInteger(tensor.info);
+}
+
+TracedItem captured(const PlacedTensor &placed, int &nextSlot) {
+  TracedItem item{placed.info, {}, placed.isList, {}};
+  for (const PlacedTensor &inner : placed.items)
+    item.items.push_back(captured(inner, nextSlot));
+  if (!placed.isList && !isKnownCapture(placed))
+    item.storage = {Storage::Kind::Slot, nextSlot++, nullptr};
+  return item;
+}
+
+} // namespace
+
 TraceState LoopRunner::bodyState() const {
   TraceState state;
   state.symbols = symbols;
   state.expressions = expressions;
   state.frames.push_back({&body});
   auto values = context.program.values();
-  auto define = [&](int value, TensorInfo info, bool isKnown) {
-    Storage storage;
-    if (!isKnown)
-      storage = {Storage::Kind::Slot, state.slots++, nullptr};
-    state.values[value] = {std::move(info), storage, values[size_t(value)].uses};
+  auto define = [&](int value, const LiveValue &form) {
+    state.values[value] = {inSlots(form, state.slots), values[size_t(value)].uses};
   };
-  auto dimsOf = [](const std::vector<int64_t> &dims) { return std::vector<Dim>(dims.begin(), dims.end()); };
-  define(body.args[0], TensorInfo::make(DType::I64, {}), false);
-  define(body.args[1], TensorInfo::make(DType::Bool, {}), false);
+  define(body.args[0], {DType::I64, {}, nullptr, false, {}});
+  define(body.args[1], {DType::Bool, {}, nullptr, false, {}});
   for (size_t i = 0; i < carriedCount; ++i)
-    define(body.args[2 + i], TensorInfo::make(results[i].type, dimsOf(results[i].dims)), false);
+    define(body.args[2 + i], results[i]);
   for (size_t i = 0; i < scanInputCount; ++i)
     define(body.args[2 + carriedCount + i],
-           TensorInfo::make(operands[2 + carriedCount + i].info.type, dimsOf(scanInputs[i].sliceDims)),
-           false);
-  for (size_t i = 0; i < captures.size(); ++i) {
-    bool isKnown = captures[i].slot < 0 && !captures[i].data && isKnownInteger(captures[i].info);
-    define(body.captures[i].value, captures[i].info, isKnown);
-    state.values[body.captures[i].value].uses = body.captures[i].uses;
-  }
+           {operands[2 + carriedCount + i].info.type, scanInputs[i].sliceDims, nullptr, false, {}});
+  for (size_t i = 0; i < captures.size(); ++i)
+    state.values[body.captures[i].value] = {captured(captures[i], state.slots), body.captures[i].uses};
   return state;
 }
 
-StatusOr<Trace *> LoopRunner::bodyFor(const void *const *slots) {
+StatusOr<Trace *> LoopRunner::bodyFor() {
   key.clear();
-  for (size_t i = 0; i < carriedCount; ++i) {
-    key.push_back(int64_t(results[i].dims.size()));
-    key.insert(key.end(), results[i].dims.begin(), results[i].dims.end());
-  }
+  for (size_t i = 0; i < carriedCount; ++i)
+    appendShape(results[i], key);
   ++context.clock;
   for (Body &known : bodies)
     if (known.key == key) {
@@ -170,13 +186,27 @@ StatusOr<Trace *> LoopRunner::bodyFor(const void *const *slots) {
   return bodies.back().trace.get();
 }
 
-Status LoopRunner::takeCarried(size_t index, const PlacedTensor &result, const void *pointer) {
-  Output &output = results[index];
-  if (output.type != result.info.type)
+Status LoopRunner::takeCarried(size_t index, const PlacedTensor &result, const void *const *slots) {
+  LiveValue &output = results[index];
+  if (result.isList) {
+    NextList &list = nextLists.emplace_back();
+    list.index = index;
+    for (const PlacedTensor &item : result.items)
+      DSPARK_RETURN_IF_ERROR(takeItem(item, slots, list));
+    list.value = liveForm(result, slots);
+    size_t next = 0;
+    forTensors(list.value, [&](LiveValue &tensor) {
+      if (const auto &owner = list.owners[next++])
+        tensor.data = owner->data();
+    });
+    return Status::ok();
+  }
+  if (output.type != result.info.type && !output.isList)
     return invalidArgument(step.where() + ": carried value " + std::to_string(index) + " becomes " +
                            result.info.str() + ", expected type " + std::string(dtypeName(output.type)));
+  const void *pointer = result.pointer(slots);
   output.dims = result.dims;
-  if (pointer == output.data)
+  if (pointer == output.data && !output.isList)
     return Status::ok(); // passed through
   Carried &value = carried[index];
   int target = value.active == 0 ? 1 : 0;
@@ -185,12 +215,86 @@ Status LoopRunner::takeCarried(size_t index, const PlacedTensor &result, const v
   if (bytes > 0)
     std::memcpy(value.buffers[target].data(), pointer, bytes);
   value.active = target;
+  output.type = result.info.type;
   output.data = value.buffers[target].data();
+  output.isList = false;
+  output.items.clear();
   return Status::ok();
+}
+
+// What an earlier iteration has put into a list stays where it is; the rest is copied out of the body's
+// arena.
+Status LoopRunner::takeItem(const PlacedTensor &item, const void *const *slots, NextList &list) {
+  if (item.isList) {
+    for (const PlacedTensor &inner : item.items)
+      DSPARK_RETURN_IF_ERROR(takeItem(inner, slots, list));
+    return Status::ok();
+  }
+  if (item.slot >= 0 && size_t(item.slot) < isKept.size() && isKept[size_t(item.slot)]) {
+    list.owners.push_back(slotOwners[size_t(item.slot)]);
+    return Status::ok();
+  }
+  auto owner = std::make_shared<Block>(context.budget);
+  uint64_t bytes = bytesOf(item.info.type, item.dims);
+  DSPARK_RETURN_IF_ERROR(here(owner->ensure(std::max<uint64_t>(bytes, 1), "an item of a loop's list")));
+  if (bytes > 0)
+    std::memcpy(owner->data(), item.pointer(slots), bytes);
+  list.owners.push_back(std::move(owner));
+  return Status::ok();
+}
+
+// The carried values' pointers, and which of them are tensors of lists.
+void LoopRunner::addCarriedSlots(Trace &trace, size_t &next) {
+  isKept.assign(next, false);
+  slotOwners.assign(next, nullptr);
+  for (size_t i = 0; i < carriedCount; ++i) {
+    const LiveValue &value = results[i];
+    size_t at = 0;
+    forTensors(value, [&](const LiveValue &tensor) {
+      trace.slots[next++] = tensor.data;
+      isKept.push_back(value.isList);
+      slotOwners.push_back(value.isList && at < carried[i].owners.size() ? carried[i].owners[at] : nullptr);
+      ++at;
+    });
+  }
+}
+
+// A carried value that no iteration has changed still lies where the operand does, whose place in the arena
+// may be given to others after the loop.
+Status LoopRunner::leaveOperand(size_t index) {
+  LiveValue &value = results[index];
+  const Arena &arena = context.arena(depth);
+  auto isInArena = [&](const void *data) {
+    auto at = reinterpret_cast<uintptr_t>(data), begin = reinterpret_cast<uintptr_t>(arena.at(0));
+    return at >= begin && at - begin < arena.bytes();
+  };
+  std::vector<std::shared_ptr<Block>> &owners = carried[index].owners;
+  Status status;
+  size_t next = 0;
+  forTensors(value, [&](LiveValue &tensor) {
+    size_t place = next++;
+    if (!status.isOk() || !isInArena(tensor.data))
+      return;
+    uint64_t bytes = bytesOf(tensor.type, tensor.dims);
+    Block *block = &carried[index].buffers[0];
+    if (value.isList) {
+      owners.resize(std::max(owners.size(), place + 1));
+      owners[place] = std::make_shared<Block>(context.budget);
+      block = owners[place].get();
+    }
+    status = here(block->ensure(bytes, "a loop's carried value"));
+    if (!status.isOk() || bytes == 0)
+      return;
+    std::memcpy(block->data(), tensor.data, bytes);
+    tensor.data = block->data();
+  });
+  return status;
 }
 
 Status LoopRunner::takeSlice(ScanOutput &output, const PlacedTensor &result, const void *pointer,
                              int64_t trip) {
+  if (result.isList)
+    return invalidArgument(step.where() + ": a scan output is a list, expected a tensor");
   if (trip == 0) {
     output.sliceDims = result.dims;
     output.type = result.info.type;
@@ -211,7 +315,7 @@ Status LoopRunner::takeSlice(ScanOutput &output, const PlacedTensor &result, con
 }
 
 // Slices lie in the order they were made; the result has them along `axis`, perhaps backwards.
-Status LoopRunner::stack(ScanOutput &output, int64_t trips, Output &result) {
+Status LoopRunner::stack(ScanOutput &output, int64_t trips, LiveValue &result) {
   int rank = int(output.sliceDims.size()) + 1;
   int axis = normalizeAxis(output.axis, rank);
   if (axis < 0)
@@ -239,10 +343,10 @@ Status LoopRunner::stack(ScanOutput &output, int64_t trips, Output &result) {
 
 // No iteration has told the slices' shapes: tracing the body does, where they do not depend on data; else the
 // plan's declaration of the results, unknown dims being 0.
-Status LoopRunner::emptySlices(const void *const *slots) {
+Status LoopRunner::emptySlices() {
   if (scanOutputs.empty())
     return Status::ok();
-  auto trace = bodyFor(slots);
+  auto trace = bodyFor();
   const std::vector<PlacedTensor> *traced = trace.isOk() ? (*trace)->staticResults() : nullptr;
   for (size_t i = 0; i < scanOutputs.size(); ++i) {
     ScanOutput &output = scanOutputs[i];
@@ -275,27 +379,36 @@ Status LoopRunner::run(const void *const *slots) {
   DSPARK_RETURN_IF_ERROR(tripCount(slots, trips, goOn));
   for (size_t i = 0; i < carriedCount; ++i) {
     const PlacedTensor &initial = operands[2 + i];
-    results[i].dims = initial.dims;
-    results[i].type = initial.info.type;
-    results[i].data = initial.pointer(slots);
+    if (initial.isList)
+      results[i] = liveForm(initial, slots);
+    else { // dims keep their memory
+      results[i].type = initial.info.type;
+      results[i].dims = initial.dims;
+      results[i].data = initial.pointer(slots);
+      results[i].isList = false;
+      results[i].items.clear();
+    }
     carried[i].active = -1;
+    carried[i].owners.clear();
   }
+  nextLists.clear();
   condition = 1;
   for (iteration = 0; iteration < trips && goOn; ++iteration) {
-    DSPARK_ASSIGN_OR_RETURN(Trace * trace, bodyFor(slots));
+    DSPARK_ASSIGN_OR_RETURN(Trace * trace, bodyFor());
     size_t next = 0;
     trace->slots[next++] = &iteration;
     trace->slots[next++] = &condition;
-    for (size_t i = 0; i < carriedCount; ++i)
-      trace->slots[next++] = results[i].data;
+    addCarriedSlots(*trace, next);
     for (size_t i = 0; i < scanInputCount; ++i) {
       const void *base = operands[2 + carriedCount + i].pointer(slots);
       DSPARK_RETURN_IF_ERROR(slice(scanInputs[i], static_cast<const std::byte *>(base), scanInputs[i].length,
                                    trace->slots[next++]));
     }
     for (const PlacedTensor &capture : captures)
-      if (capture.slot >= 0 || capture.data || !isKnownInteger(capture.info))
-        trace->slots[next++] = capture.pointer(slots);
+      forTensors(capture, [&](const PlacedTensor &tensor) {
+        if (!isKnownCapture(tensor))
+          trace->slots[next++] = tensor.pointer(slots);
+      });
     DSPARK_RETURN_IF_ERROR(trace->run());
     // The results lie in the body's arena, or are arguments passed through. An argument that is overwritten
     // below may still be another result, so scan outputs and copies into the idle buffers come before
@@ -313,10 +426,17 @@ Status LoopRunner::run(const void *const *slots) {
           takeSlice(scanOutputs[i], result, result.pointer(trace->slots.data()), iteration));
     }
     for (size_t i = 0; i < carriedCount; ++i)
-      DSPARK_RETURN_IF_ERROR(takeCarried(i, made[1 + i], made[1 + i].pointer(trace->slots.data())));
+      DSPARK_RETURN_IF_ERROR(takeCarried(i, made[1 + i], trace->slots.data()));
+    for (NextList &list : nextLists) {
+      results[list.index] = std::move(list.value);
+      carried[list.index].owners = std::move(list.owners);
+    }
+    nextLists.clear();
   }
   if (iteration == 0)
-    DSPARK_RETURN_IF_ERROR(emptySlices(slots));
+    DSPARK_RETURN_IF_ERROR(emptySlices());
+  for (size_t i = 0; i < carriedCount; ++i)
+    DSPARK_RETURN_IF_ERROR(leaveOperand(i));
   for (size_t i = 0; i < scanOutputs.size(); ++i)
     DSPARK_RETURN_IF_ERROR(stack(scanOutputs[i], iteration, results[carriedCount + i]));
   return Status::ok();

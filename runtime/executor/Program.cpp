@@ -1,6 +1,7 @@
 #include "runtime/executor/Program.h"
 #include "runtime/executor/Contents.h"
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -66,8 +67,8 @@ StatusOr<std::shared_ptr<const Program>> Program::create(std::shared_ptr<const P
     for (const fb::Input *input : *plan.inputs())
       program->inputValues.push_back(input->value());
   for (const fb::Output *output : *plan.outputs()) {
-    program->outputInfos.push_back(
-        {output->value(), viewOf(output->name()), DType(output->dtype()), viewOf(output->dims())});
+    program->outputInfos.push_back({output->value(), viewOf(output->name()), DType(output->dtype()),
+                                    viewOf(output->dims()), output->type()});
     ++program->valueInfos[size_t(output->value())].uses;
   }
   program->countUses(program->main);
@@ -85,6 +86,7 @@ Status Program::readValues() {
                    viewOf(value.dims()),
                    value.dims() != nullptr,
                    0,
+                   value.type(),
                    {},
                    {}};
     if (info.kind == fb::ValueKind::Constant) {
@@ -93,12 +95,33 @@ Status Program::readValues() {
         dims.push_back(Dim(plan.dim_exprs()->Get(unsigned(expr))->value()));
       info.bytes = planFile->blob(*value.blob());
       info.info = TensorInfo::make(info.type, std::move(dims));
+      if (info.type == DType::String)
+        DSPARK_RETURN_IF_ERROR(readStrings(info));
       int64_t eager = isFloat(info.type) ? kEagerFloats : kMaxKnownElements;
       if (info.layout.empty() && hasReadableContents(info.type) && elementCount(info.info.dims) <= eager)
         readContents(info.info, info.bytes.data());
     }
     valueInfos.push_back(std::move(info));
   }
+  return Status::ok();
+}
+
+// Places within the constant become addresses.
+Status Program::readStrings(ValueInfo &info) {
+  std::span<const std::byte> blob = info.bytes;
+  size_t count = size_t(elementCount(info.info.dims)); // PlanCheck: so many places are there
+  std::vector<StringElement> &strings = constantStrings.emplace_back(count);
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t place[2]; // offset and length
+    std::memcpy(place, blob.data() + i * sizeof place, sizeof place);
+    if (place[0] > blob.size() || place[1] > blob.size() - place[0])
+      return corruptFile(planFile->path() + ": constant '" + std::string(info.name) + "': string " +
+                         std::to_string(i) + " lies at " + std::to_string(place[0]) + " with length " +
+                         std::to_string(place[1]) + ", expected to end within " +
+                         std::to_string(blob.size()));
+    strings[i] = std::string_view(reinterpret_cast<const char *>(blob.data()) + place[0], size_t(place[1]));
+  }
+  info.bytes = std::as_bytes(std::span(strings));
   return Status::ok();
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 #include "kernels/common/catalogue.h"
 #include "kernels/common/isa.h"
+#include "kernels/common/strings.h"
 #include "runtime/executor/NativeCode.h"
 #include "runtime/format/PlanFile.h"
 #include <array>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -51,17 +53,19 @@ struct ValueInfo {
   DType type;
   std::span<const int32_t> dims; // expression ids
   bool hasDims;
-  int uses = 0; // references by steps, block results and outputs
+  int uses = 0;                            // references by steps, block results and outputs
+  const fb::ValueType *typeTree = nullptr; // of an input that is no tensor
   // Constants only:
-  std::span<const std::byte> bytes;
-  TensorInfo info; // with contents where the tensor is small and of integers
+  std::span<const std::byte> bytes; // of strings: of their StringElements
+  TensorInfo info;                  // with contents where the tensor is small and of integers
 };
 
 struct OutputInfo {
   int value;
   std::string_view name;
-  DType type;                    // Undefined if the plan does not say
-  std::span<const int32_t> dims; // expression ids, -1 for unknown
+  DType type;                              // Undefined if the plan does not say
+  std::span<const int32_t> dims;           // expression ids, -1 for unknown
+  const fb::ValueType *typeTree = nullptr; // of an output that is no tensor
 };
 
 class Program {
@@ -97,7 +101,10 @@ private:
 
   std::shared_ptr<const PlanFile> planFile;
   BlockInfo main;
+  Status readStrings(ValueInfo &info);
+
   std::vector<ValueInfo> valueInfos;
+  std::deque<std::vector<StringElement>> constantStrings;
   std::vector<int> inputValues;
   std::vector<OutputInfo> outputInfos;
   std::vector<std::string> symbolNames;

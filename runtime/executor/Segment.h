@@ -27,10 +27,16 @@ struct Storage {
   const void *data = nullptr;
 };
 
+/// A tensor during tracing, or a list of such items.
+struct TracedItem {
+  TensorInfo info; // of a tensor; all dims are numbers
+  Storage storage; // of a tensor
+  bool isList = false;
+  std::vector<TracedItem> items;
+};
+
 /// A value during tracing: defined, and still to be used `uses` times.
-struct TracedValue {
-  TensorInfo info; // all dims are numbers
-  Storage storage;
+struct TracedValue : TracedItem {
   int uses = 0;
 };
 
@@ -40,7 +46,7 @@ struct TracedBuffer {
   int64_t bytes = 0;
   int64_t offset = -1;
   int first = 0, last = 0;
-  int values = 0; // values that live in it; dead at 0
+  int values = 0; // values and items of lists that live in it; dead at 0
 };
 
 /// A block on the way, and the If step it belongs to (null for the block that is traced as a whole).
@@ -63,18 +69,22 @@ struct TraceState {
 struct Record {
   const Kernel *kernel = nullptr;
   const StepInfo *step = nullptr;
+  std::string_view op;                             // the step's, or what a step on a list needs done
   uint32_t firstView = 0, inputs = 0, outputs = 0; // in Segment::views
   bool isSmall = false;                            // runs on the calling thread
+  bool hasStrings = false;
   KernelCall call;
   KernelWork work;
 };
 
-/// A tensor whose pointer is known only when the trace runs.
+/// A tensor whose pointer is known only when the trace runs, or a list of them.
 struct PlacedTensor {
   TensorInfo info;
   std::vector<int64_t> dims;
   int slot = -1;              // if >= 0, the pointer is in that slot
   const void *data = nullptr; // otherwise
+  bool isList = false;
+  std::vector<PlacedTensor> items;
 
   const void *pointer(const void *const *slots) const { return slot >= 0 ? slots[slot] : data; }
 };

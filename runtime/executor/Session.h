@@ -4,6 +4,7 @@
 #include "runtime/executor/Context.h"
 #include "runtime/executor/Strided.h"
 #include "runtime/executor/Trace.h"
+#include "runtime/executor/Values.h"
 #include <atomic>
 
 namespace dspark {
@@ -19,6 +20,13 @@ struct MemoryFigures {
   int64_t arenaBytes = 0;  // planned for the last run's tensors
   int64_t lowerBound = 0;  // the largest live set among them
   uint64_t bytesInUse = 0; // everything this session holds
+};
+
+/// What a run has made: a tensor, or a list of such.
+struct OutputValue {
+  TensorView tensor;
+  bool isList = false;
+  std::vector<OutputValue> items;
 };
 
 /// One kernel call of a traced plan, for people to look at.
@@ -49,12 +57,17 @@ public:
   /// the next run. InvalidArgument names the input and what was expected; OutOfMemory leaves the session
   /// usable. A call while another is running is refused.
   Status run(std::span<const BorrowedTensor> inputs);
-  const TensorView &output(size_t k) const { return outputViews[k]; }
+  /// The same for inputs of which some may be sequences, optionals or maps.
+  Status run(std::span<const BorrowedValue> inputs);
+  /// Of an output that is a tensor.
+  const TensorView &output(size_t k) const { return outputViews[k].tensor; }
+  const OutputValue &outputValue(size_t k) const { return outputViews[k]; }
   size_t outputCount() const { return outputViews.size(); }
 
   /// Traces the plan for those inputs' shapes as far as shapes alone tell, without running a kernel. Data
   /// pointers must not be null, and are not read.
   StatusOr<BoundPlan> bind(std::span<const BorrowedTensor> inputs);
+  StatusOr<BoundPlan> bind(std::span<const BorrowedValue> inputs);
 
   /// Measures every record of later runs; null stops that. The profile is the caller's.
   void setProfile(Profile *profile) { context.profile = profile; }
@@ -67,18 +80,24 @@ private:
     uint64_t lastUse;
   };
   Session(std::shared_ptr<const Program> program, const SessionOptions &options, int threads, uint64_t limit);
-  StatusOr<Trace *> traceFor(std::span<const BorrowedTensor> inputs);
-  Status checkInputs(std::span<const BorrowedTensor> inputs, TraceState &state) const;
-  Status lend(std::span<const BorrowedTensor> inputs, Trace &trace);
+  std::span<const BorrowedValue> asValues(std::span<const BorrowedTensor> inputs);
+  StatusOr<Trace *> traceFor(std::span<const BorrowedValue> inputs);
+  Status checkInputs(std::span<const BorrowedValue> inputs, TraceState &state) const;
+  Status runAlone(std::span<const BorrowedValue> inputs);
+  Status lend(std::span<const BorrowedValue> inputs, Trace &trace);
   Status takeOutputs(const Trace &trace);
+  Status takeOutput(const PlacedTensor &result, const Trace &trace, OutputValue &output);
+  StatusOr<std::byte *> nextOutputCopy(uint64_t bytes);
 
   std::shared_ptr<const Program> plan;
   Context context;
   std::vector<Bound> traces;
   std::vector<int64_t> key;
-  std::vector<Block> inputCopies;  // inputs that are not dense
-  std::vector<Block> outputCopies; // outputs that are inputs passed through
-  std::vector<TensorView> outputViews;
+  std::vector<BorrowedValue> values; // inputs that were given as tensors
+  std::vector<Block> inputCopies;    // inputs that are not dense
+  std::deque<Block> outputCopies;    // what must outlive the run elsewhere: the caller's inputs, strings
+  size_t outputCopiesUsed = 0;
+  std::vector<OutputValue> outputViews;
   MemoryFigures figures; // of the last run
   std::atomic<bool> isRunning{false};
 };

@@ -3,6 +3,7 @@
 #include "runtime/executor/LoopRunner.h"
 #include "runtime/executor/Tracer.h"
 #include <algorithm>
+#include <optional>
 
 namespace dspark {
 namespace {
@@ -17,6 +18,7 @@ StatusOr<std::unique_ptr<Trace>> Trace::create(Context &context, TraceState stat
                                                std::vector<const void *> slots) {
   std::unique_ptr<Trace> trace(new Trace(context, depth));
   trace->slots = std::move(slots);
+  trace->arguments = state.slots;
   DSPARK_ASSIGN_OR_RETURN(trace->root, Tracer::trace(context, std::move(state), depth, trace->slots));
   trace->last = trace->root.get();
   return trace;
@@ -34,6 +36,8 @@ Status Trace::run() {
       executeMeasured(*segment);
     else
       execute(*segment);
+    // Kernels on strings tell what they could not do instead of failing.
+    DSPARK_RETURN_IF_ERROR(Status(context.strings.problem()));
     if (segment->end == SegmentEnd::Return) {
       last = segment;
       return Status::ok();
@@ -80,6 +84,9 @@ void Trace::runRecord(const Record &record) {
                     run.context.sharedScratch.data()};
     run.record.kernel->run(run.record.call, run.record.work, part);
   };
+  std::optional<StringRun::Scope> scope;
+  if (record.hasStrings)
+    scope.emplace(context.strings);
   for (; run.phase < record.work.phases; ++run.phase) {
     uint32_t count = record.work.tiles[run.phase];
     if (!record.isSmall)
@@ -87,6 +94,8 @@ void Trace::runRecord(const Record &record) {
     else if (count > 0)
       tiles(&run, 0, count, 0);
   }
+  if (record.hasStrings && !context.strings.problem().isOk())
+    context.strings.locate(record.step->where());
 }
 
 Status Trace::observe(Segment &segment) {
@@ -114,11 +123,10 @@ Status Trace::observe(Segment &segment) {
   }
   case SegmentEnd::Loop:
     DSPARK_RETURN_IF_ERROR(segment.loop->run(slots.data()));
-    slots.resize(std::max(slots.size(), size_t(segment.after.slots) + segment.loop->outputs().size()));
-    for (size_t i = 0; i < segment.loop->outputs().size(); ++i) {
-      const LoopRunner::Output &output = segment.loop->outputs()[i];
-      slots[size_t(segment.after.slots) + i] = output.data;
-      segment.key.insert(segment.key.end(), output.dims.begin(), output.dims.end());
+    slots.resize(size_t(segment.after.slots));
+    for (const LiveValue &output : segment.loop->outputs()) {
+      appendShape(output, segment.key);
+      forTensors(output, [&](const LiveValue &tensor) { slots.push_back(tensor.data); });
     }
     return Status::ok();
   }

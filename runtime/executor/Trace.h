@@ -15,6 +15,8 @@ public:
 
   /// The pointers of the arguments, to be set before each run.
   std::vector<const void *> slots;
+  /// How many of them are arguments and captures; loops add more.
+  int argumentSlots() const { return arguments; }
   Status run();
   /// Results of the last run; their bytes live in the arena (or wherever a slot points) until the next run at
   /// this depth.
@@ -35,6 +37,7 @@ private:
 
   Context &context;
   int depth;
+  int arguments = 0;
   std::unique_ptr<Segment> root;
   Segment *last = nullptr;
 };

@@ -2,6 +2,7 @@
 #include "runtime/executor/Contents.h"
 #include "runtime/executor/LoopRunner.h"
 #include "runtime/executor/PackedCheck.h"
+#include "runtime/executor/Values.h"
 #include "runtime/format/ArenaPlan.h"
 #include <algorithm>
 
@@ -72,15 +73,14 @@ StatusOr<std::unique_ptr<Segment>> Tracer::resume(Context &context, const Segmen
     }
     break;
   case SegmentEnd::Loop:
-    for (const LoopRunner::Output &output : before.loop->outputs()) {
+    for (const LiveValue &output : before.loop->outputs()) {
       int value = step.outputs[next++];
-      Storage storage{Storage::Kind::Slot, state.slots++, nullptr};
+      TracedItem item = inSlots(output, state.slots);
       if (value < 0)
         continue;
-      TensorInfo info =
-          TensorInfo::make(output.type, std::vector<Dim>(output.dims.begin(), output.dims.end()));
-      DSPARK_RETURN_IF_ERROR(tracer.bindDims(step, value, info));
-      tracer.define(value, std::move(info), storage);
+      if (!item.isList)
+        DSPARK_RETURN_IF_ERROR(tracer.bindDims(step, value, item.info));
+      tracer.define(value, std::move(item));
     }
     for (int value : step.inputs)
       tracer.use(value);
@@ -124,9 +124,13 @@ StatusOr<Tracer::Next> Tracer::step(const StepInfo &step) {
     return ifStep(step);
   }
   case fb::StepKind::Loop:
-    loopStep(step);
+    DSPARK_RETURN_IF_ERROR(loopStep(step));
     next = Next::End;
     break;
+  case fb::StepKind::List: {
+    DSPARK_ASSIGN_OR_RETURN(next, listStep(step));
+    break;
+  }
   }
   // A step that ended the segment to see contents is traced again with them.
   if (segment->end != SegmentEnd::Contents)
@@ -141,6 +145,12 @@ const TracedValue *Tracer::find(int value) const {
   return it == state.values.end() ? nullptr : &it->second;
 }
 
+TracedItem Tracer::itemOf(int value) const {
+  if (const TracedValue *traced = find(value))
+    return *traced;
+  return {infoOf(value), storageOf(value), false, {}};
+}
+
 TensorInfo Tracer::infoOf(int value) const {
   if (value < 0)
     return {};
@@ -149,36 +159,55 @@ TensorInfo Tracer::infoOf(int value) const {
 }
 
 Storage Tracer::storageOf(int value) const {
+  if (value < 0)
+    return {};
   if (const TracedValue *traced = find(value))
     return traced->storage;
   return {Storage::Kind::Constant, -1, context.program.values()[size_t(value)].bytes.data()};
 }
 
-/// The same, known contents written out.
-Storage Tracer::bytesOfValue(int value) {
-  Storage storage = storageOf(value);
-  if (storage.kind != Storage::Kind::Known)
-    return storage;
-  TracedValue &traced = state.values.at(value);
-  segment->constants.push_back(contentBytes(traced.info));
-  return traced.storage = {Storage::Kind::Constant, -1, segment->constants.back().data()};
+/// Known contents become bytes of the segment.
+void Tracer::writeOut(TracedItem &item) {
+  forTensors(item, [&](TracedItem &tensor) {
+    if (tensor.storage.kind != Storage::Kind::Known || !tensor.info.present())
+      return;
+    segment->constants.push_back(contentBytes(tensor.info));
+    tensor.storage = {Storage::Kind::Constant, -1, segment->constants.back().data()};
+  });
 }
 
-void Tracer::attach(const Storage &storage, int change) {
-  if (storage.kind != Storage::Kind::Buffer)
-    return;
-  TracedBuffer &buffer = state.buffers[size_t(storage.index)];
-  buffer.values += change;
-  buffer.last = int(segment->records.size()) - 1;
+TracedItem Tracer::writtenOut(int value) {
+  if (auto it = state.values.find(value); it != state.values.end())
+    writeOut(it->second);
+  return itemOf(value);
 }
 
-void Tracer::define(int value, TensorInfo info, Storage storage) {
+/// A step that works on tensors may be given a list only by a plan that is wrong.
+Status Tracer::expectTensor(const StepInfo &step, size_t operand) const {
+  const TracedValue *traced = find(step.inputs[operand]);
+  if (!traced || !traced->isList)
+    return Status::ok();
+  return invalidArgument(step.where() + ": operand " + std::to_string(operand) + " is a list of " +
+                         std::to_string(traced->items.size()) + " values, expected a tensor");
+}
+
+void Tracer::attach(const TracedItem &item, int change) {
+  forTensors(item, [&](const TracedItem &tensor) {
+    if (tensor.storage.kind != Storage::Kind::Buffer)
+      return;
+    TracedBuffer &buffer = state.buffers[size_t(tensor.storage.index)];
+    buffer.values += change;
+    buffer.last = int(segment->records.size()) - 1;
+  });
+}
+
+void Tracer::define(int value, TracedItem item) {
   int uses = context.program.values()[size_t(value)].uses;
-  attach(storage, 1);
+  attach(item, 1);
   if (uses > 0)
-    state.values[value] = {std::move(info), storage, uses};
+    state.values[value] = {std::move(item), uses};
   else
-    attach(storage, -1);
+    attach(item, -1);
 }
 
 void Tracer::use(int value, int times) {
@@ -187,15 +216,21 @@ void Tracer::use(int value, int times) {
   auto it = state.values.find(value);
   if (it == state.values.end() || (it->second.uses -= times) > 0)
     return;
-  attach(it->second.storage, -1);
+  attach(it->second, -1);
   state.values.erase(it);
 }
 
-PlacedTensor &Tracer::placeLater(std::vector<PlacedTensor> &list, int value) {
-  PlacedTensor &tensor = list.emplace_back();
-  tensor.info = infoOf(value);
-  tensor.dims = numbers(tensor.info.dims);
-  return tensor;
+// `place` stays where it is until the segment is finished.
+void Tracer::placeLater(PlacedTensor &place, const TracedItem &item) {
+  place.isList = item.isList;
+  place.items.resize(item.items.size());
+  for (size_t i = 0; i < item.items.size(); ++i)
+    placeLater(place.items[i], item.items[i]);
+  if (item.isList)
+    return;
+  place.info = item.info;
+  place.dims = numbers(item.info.dims);
+  pending.push_back({&place, item.storage});
 }
 
 // Dims that the plan declares for a value: symbols that nothing has bound yet get their numbers here, and all
@@ -242,29 +277,29 @@ Status Tracer::observe(int value, const StepInfo &step, bool &isKnownNow) {
   isKnownNow = isConstant(context.program, value);
   if (isKnownNow) {
     readContents(info, context.program.values()[size_t(value)].bytes.data());
-    state.values[value] = {std::move(info), storageOf(value), 1};
+    state.values[value] = {{std::move(info), storageOf(value), false, {}}, 1};
     return Status::ok();
   }
   segment->end = SegmentEnd::Contents;
   segment->endStep = &step;
   segment->observedValue = value;
-  std::vector<PlacedTensor> one;
-  segment->observed = placeLater(one, value);
-  pending.push_back({&segment->observed, bytesOfValue(value)});
+  placeLater(segment->observed, writtenOut(value));
   return Status::ok();
 }
 
 StatusOr<Tracer::Next> Tracer::kernelStep(const StepInfo &step) {
   std::vector<TensorInfo> inputs;
-  for (int value : step.inputs)
-    inputs.push_back(infoOf(value));
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    DSPARK_RETURN_IF_ERROR(expectTensor(step, i));
+    inputs.push_back(infoOf(step.inputs[i]));
+  }
   InferContext inferred;
   inferred.attrs = Attrs(step.attrs);
   for (;;) {
     inferred.in = inputs;
     inferred.out.assign(step.outputs.size(), TensorInfo());
     inferred.needed = -1;
-    InferStatus status = step.op->infer(inferred);
+    InferStatus status = inferWith(*step.op, inferred);
     if (status == InferStatus::Ok)
       break;
     if (status == InferStatus::Error)
@@ -287,7 +322,7 @@ StatusOr<Tracer::Next> Tracer::kernelStep(const StepInfo &step) {
         DSPARK_RETURN_IF_ERROR(bindDims(step, step.outputs[i], inferred.out[i]));
   if (defineWithoutKernel(step, inputs, inferred))
     return Next::Step;
-  DSPARK_RETURN_IF_ERROR(addRecord(step, inferred));
+  addKernel(step, inferred);
   if (!inferred.dimsFromKernel)
     return Next::Step;
   segment->end = SegmentEnd::Dims;
@@ -388,9 +423,10 @@ Status Tracer::leaveBranch() {
   const StepInfo &step = *frame.owner;
   for (size_t i = 0; i < step.outputs.size(); ++i)
     if (step.outputs[i] >= 0) {
-      TensorInfo info = infoOf(frame.block->results[i]);
-      DSPARK_RETURN_IF_ERROR(bindDims(step, step.outputs[i], info));
-      define(step.outputs[i], std::move(info), storageOf(frame.block->results[i]));
+      TracedItem item = itemOf(frame.block->results[i]);
+      if (!item.isList)
+        DSPARK_RETURN_IF_ERROR(bindDims(step, step.outputs[i], item.info));
+      define(step.outputs[i], std::move(item));
     }
   for (int value : frame.block->results)
     use(value);
@@ -404,29 +440,27 @@ void Tracer::finishBlock() {
       values.push_back(output.value);
   else
     values.assign(state.frames[0].block->results.begin(), state.frames[0].block->results.end());
-  segment->results.reserve(values.size());
-  for (int value : values) {
-    PlacedTensor &tensor = placeLater(segment->results, value);
-    pending.push_back({&tensor, bytesOfValue(value)});
-  }
+  segment->results.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    placeLater(segment->results[i], writtenOut(values[i]));
 }
 
-void Tracer::loopStep(const StepInfo &step) {
+Status Tracer::loopStep(const StepInfo &step) {
   segment->end = SegmentEnd::Loop;
   segment->endStep = &step;
   segment->loop = std::make_unique<LoopRunner>(context, step, state, depth);
   LoopRunner &loop = *segment->loop;
-  loop.operands.reserve(step.inputs.size());
-  for (int value : step.inputs) {
-    PlacedTensor &tensor = placeLater(loop.operands, value);
-    if (value >= 0)
-      pending.push_back({&tensor, bytesOfValue(value)});
+  loop.operands.resize(step.inputs.size());
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    if (!loop.isCarried(i))
+      DSPARK_RETURN_IF_ERROR(expectTensor(step, i));
+    placeLater(loop.operands[i], writtenOut(step.inputs[i]));
   }
-  loop.captures.reserve(step.blocks[0].captures.size());
-  for (const Capture &capture : step.blocks[0].captures) {
-    PlacedTensor &tensor = placeLater(loop.captures, capture.value);
-    pending.push_back({&tensor, storageOf(capture.value)});
-  }
+  const std::vector<Capture> &captures = step.blocks[0].captures;
+  loop.captures.resize(captures.size());
+  for (size_t i = 0; i < captures.size(); ++i)
+    placeLater(loop.captures[i], itemOf(captures[i].value));
+  return Status::ok();
 }
 
 // --- records ---
@@ -458,39 +492,48 @@ int Tracer::inPlaceBuffer(const StepInfo &step, int64_t bytes) const {
   return -1;
 }
 
-Status Tracer::addRecord(const StepInfo &step, InferContext &inferred) {
+Storage Tracer::newBuffer(const TensorInfo &info) {
+  int now = int(segment->records.size());
+  state.buffers.push_back({bytesOf(info), -1, now, now, 0});
+  return {Storage::Kind::Buffer, int(state.buffers.size()) - 1, nullptr};
+}
+
+// A call of `op` with the step's attributes; absent operands and results have no type.
+void Tracer::addRecord(const StepInfo &step, std::string_view op, std::span<const TracedItem> inputs,
+                       std::span<const TracedItem> results) {
   Record record;
   record.step = &step;
+  record.op = op;
   record.firstView = uint32_t(segment->views.size());
-  record.inputs = uint32_t(step.inputs.size());
-  record.outputs = uint32_t(step.outputs.size());
-  for (int value : step.inputs)
-    addView(infoOf(value), value < 0 ? Storage() : bytesOfValue(value));
-  std::vector<Storage> storages;
-  for (size_t i = 0; i < step.outputs.size(); ++i) {
-    Storage storage;
-    if (step.outputs[i] >= 0) {
-      int64_t bytes = bytesOf(inferred.out[i]);
-      int reused = i == 0 && !inferred.dimsFromKernel ? inPlaceBuffer(step, bytes) : -1;
-      storage = {Storage::Kind::Buffer, reused, nullptr};
-      if (reused < 0) {
-        storage.index = int(state.buffers.size());
-        int now = int(segment->records.size());
-        state.buffers.push_back({bytes, -1, now, now, 0});
-      }
-      addView(inferred.out[i], storage);
-    } else {
-      addView(TensorInfo(), storage);
+  record.inputs = uint32_t(inputs.size());
+  record.outputs = uint32_t(results.size());
+  for (std::span<const TracedItem> side : {inputs, results})
+    for (const TracedItem &item : side) {
+      addView(item.info, item.storage);
+      record.hasStrings |= item.info.type == DType::String;
     }
-    storages.push_back(storage);
-  }
   segment->records.push_back(std::move(record));
+}
+
+void Tracer::addKernel(const StepInfo &step, InferContext &inferred) {
+  std::vector<TracedItem> inputs, results;
+  for (int value : step.inputs)
+    inputs.push_back(writtenOut(value));
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    TracedItem &result = results.emplace_back();
+    if (step.outputs[i] < 0)
+      continue;
+    int reused = i == 0 && !inferred.dimsFromKernel ? inPlaceBuffer(step, bytesOf(inferred.out[i])) : -1;
+    result.storage =
+        reused >= 0 ? Storage{Storage::Kind::Buffer, reused, nullptr} : newBuffer(inferred.out[i]);
+    result.info = std::move(inferred.out[i]);
+  }
+  addRecord(step, step.opName, inputs, results);
   for (size_t i = 0; i < step.outputs.size(); ++i)
     if (step.outputs[i] >= 0)
-      define(step.outputs[i], std::move(inferred.out[i]), storages[i]);
+      define(step.outputs[i], std::move(results[i]));
   for (int value : step.inputs)
     use(value);
-  return Status::ok();
 }
 
 // --- memory and kernels ---
@@ -546,7 +589,7 @@ Status Tracer::finishRecord(Record &record) {
   call.in = views.subspan(record.firstView, record.inputs);
   call.out = views.subspan(record.firstView + record.inputs, record.outputs);
   call.attrs = Attrs(step.attrs);
-  if (!step.symbol.empty() && context.nativeCode) {
+  if (step.kind == fb::StepKind::Kernel && !step.symbol.empty() && context.nativeCode) {
     DSPARK_ASSIGN_OR_RETURN(call.code, context.program.code(step.symbol, context.cap));
   }
   if (segment->end == SegmentEnd::Dims && &record == &segment->records.back()) {
@@ -561,7 +604,7 @@ Status Tracer::finishRecord(Record &record) {
     }
     call.outDims = segment->kernelDimPointers.data();
   }
-  record.kernel = selectKernel(step.opName, call, context.cap);
+  record.kernel = selectKernel(record.op, call, context.cap);
   if (!record.kernel)
     return {Code::Unsupported, step.where() + ": no kernel for operands (" + typesOf(call.in) +
                                    ") and results (" + typesOf(call.out) + ") up to ISA level " +

@@ -28,7 +28,14 @@ private:
   StatusOr<Next> kernelStep(const StepInfo &step);
   Status dimsStep(const StepInfo &step);
   StatusOr<Next> ifStep(const StepInfo &step);
-  void loopStep(const StepInfo &step);
+  Status loopStep(const StepInfo &step);
+  // On lists: ListSteps.cpp
+  StatusOr<Next> listStep(const StepInfo &step);
+  Status knowIntegers(const StepInfo &step, size_t operand, bool &isKnown);
+  StatusOr<TracedItem> listResult(const StepInfo &step);
+  StatusOr<std::vector<TracedItem>> cut(const StepInfo &step, const TracedItem &x, int axis,
+                                        std::vector<int64_t> sizes, bool keepsAxis);
+  StatusOr<TracedItem> join(const StepInfo &step, const TracedItem &list);
   Status leaveBranch();
   void finishBlock();
   Status observe(int value, const StepInfo &step, bool &isKnownNow);
@@ -36,18 +43,28 @@ private:
   bool defineWithoutKernel(const StepInfo &step, std::span<const TensorInfo> inputs, InferContext &inferred);
 
   const TracedValue *find(int value) const;
+  TracedItem itemOf(int value) const;
   TensorInfo infoOf(int value) const;
   Storage storageOf(int value) const;
-  Storage bytesOfValue(int value);
-  void define(int value, TensorInfo info, Storage storage);
+  void writeOut(TracedItem &item);
+  TracedItem writtenOut(int value);
+  Storage bytesOfValue(int value) { return writtenOut(value).storage; }
+  Status expectTensor(const StepInfo &step, size_t operand) const;
+  void define(int value, TracedItem item);
+  void define(int value, TensorInfo info, Storage storage) {
+    define(value, TracedItem{std::move(info), storage, false, {}});
+  }
   void use(int value, int times = 1);
-  void attach(const Storage &storage, int change);
+  void attach(const TracedItem &item, int change);
   Status bindDims(const StepInfo &step, int value, const TensorInfo &info);
-  PlacedTensor &placeLater(std::vector<PlacedTensor> &list, int value);
+  void placeLater(PlacedTensor &place, const TracedItem &item);
 
   uint32_t addView(const TensorInfo &info, const Storage &storage);
   int inPlaceBuffer(const StepInfo &step, int64_t bytes) const;
-  Status addRecord(const StepInfo &step, InferContext &inferred);
+  Storage newBuffer(const TensorInfo &info);
+  void addRecord(const StepInfo &step, std::string_view op, std::span<const TracedItem> inputs,
+                 std::span<const TracedItem> results);
+  void addKernel(const StepInfo &step, InferContext &inferred);
 
   Status place();
   Status finishRecords(const std::vector<const void *> &slots);

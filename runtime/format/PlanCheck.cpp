@@ -37,6 +37,7 @@ public:
 private:
   Status checkExpressions() const;
   Status checkValue(int id) const;
+  Status checkType(const fb::ValueType &type, int depth, const std::string &what) const;
   Status checkConstant(const fb::Value &value, const std::string &what) const;
   Status checkDims(const flatbuffers::Vector<int32_t> *dims, bool mayBeUnknown,
                    const std::string &what) const;
@@ -46,6 +47,7 @@ private:
   Status checkAttr(const fb::Attr *attr, const std::string &what) const;
   Status checkForm(const fb::Step &step, const std::string &what) const;
   Status checkLoop(const fb::Step &step, const std::string &what) const;
+  Status checkList(const fb::Step &step, const std::string &what) const;
   Status checkUse(int id, bool mayBeAbsent, const std::string &what) const;
   Status define(int id, fb::ValueKind kind, const std::string &what);
   std::string nameOf(const fb::Step &step) const;
@@ -121,12 +123,38 @@ Status Checker::checkConstant(const fb::Value &value, const std::string &what) c
     return corruptFile(what + " lies at " + std::to_string(blob->offset()) + ", expected a multiple of " +
                        std::to_string(elementBytes));
   uint64_t bytes = uint64_t(dtypeBytes(DType(value.dtype()), elements));
-  bool packed = !viewOf(value.layout()).empty();
+  bool packed = !viewOf(value.layout()).empty(), isText = DType(value.dtype()) == DType::String;
+  if (packed && isText)
+    return corruptFile(what + " is packed, expected strings as they are");
   if (packed) // dims are those of the weight, whose elements may take as little as two bits
     bytes = uint64_t(elements) / 4;
+  // Strings: their places, which Program checks one by one, and then their characters.
+  packed |= isText;
   if (packed ? blob->length() < bytes : blob->length() != bytes)
     return corruptFile(what + " has " + std::to_string(blob->length()) + " bytes, expected " +
                        std::to_string(bytes) + (packed ? " or more" : ""));
+  return Status::ok();
+}
+
+Status Checker::checkType(const fb::ValueType &type, int depth, const std::string &what) const {
+  size_t items = type.kind() == fb::TypeKind::Tensor ? 0 : type.kind() == fb::TypeKind::Map ? 2 : 1;
+  if (type.kind() > fb::TypeKind::MAX || depth > kMaxTypeDepth || sizeOf(type.items()) != items)
+    return corruptFile(what + " has a type of kind " + text(int(type.kind())) + " with " +
+                       text(int64_t(sizeOf(type.items()))) + " items at depth " + text(depth) +
+                       ", expected a tensor, sequence, optional or map, at most " + text(kMaxTypeDepth) +
+                       " deep");
+  if (type.kind() == fb::TypeKind::Tensor &&
+      (type.dtype() == 0 || type.dtype() >= kDTypeCount || type.rank() < -1 || type.rank() > kMaxRank ||
+       sizeOf(type.dims()) != size_t(std::max(type.rank(), 0))))
+    return corruptFile(what + " holds tensors of element type " + text(type.dtype()) + ", rank " +
+                       text(type.rank()) + " and " + text(int64_t(sizeOf(type.dims()))) +
+                       " dims, expected a type below " + text(kDTypeCount) + " and as many dims as the rank");
+  for (size_t i = 0; i < items; ++i) {
+    const fb::ValueType &item = *type.items()->Get(unsigned(i));
+    if (type.kind() == fb::TypeKind::Map && item.kind() != fb::TypeKind::Tensor)
+      return corruptFile(what + " is a map of other things than tensors");
+    DSPARK_RETURN_IF_ERROR(checkType(item, depth + 1, what));
+  }
   return Status::ok();
 }
 
@@ -138,6 +166,11 @@ Status Checker::checkValue(int id) const {
   if (value.kind() > fb::ValueKind::MAX)
     return corruptFile(what + " has kind " + text(int(value.kind())) + ", expected at most " +
                        text(int(fb::ValueKind::MAX)));
+  if (value.type()) {
+    if (value.kind() != fb::ValueKind::Input || value.dtype() != 0 || sizeOf(value.dims()) > 0)
+      return corruptFile(what + " has a type of its own, expected an input without element type and dims");
+    return checkType(*value.type(), 0, what);
+  }
   bool typed = value.kind() != fb::ValueKind::Temp;
   if (value.dtype() >= kDTypeCount || (typed && dtypeBits(DType(value.dtype())) == 0))
     return corruptFile(what + " has element type " + text(value.dtype()) +
@@ -168,6 +201,8 @@ Status Checker::checkInterface() const {
     if (viewOf(output->name()).empty())
       return corruptFile("an output has no name");
     DSPARK_RETURN_IF_ERROR(checkDims(output->dims(), true, "output '" + output->name()->str() + "'"));
+    if (output->type())
+      DSPARK_RETURN_IF_ERROR(checkType(*output->type(), 0, "output '" + output->name()->str() + "'"));
   }
   for (size_t count : {sizeOf(plan.file_bytes()), sizeOf(plan.file_hashes())})
     if (count != 0 && count != files.size())
@@ -256,7 +291,7 @@ Status Checker::checkStep(const fb::Step &step, int depth) {
   if (step.location() != 0 && step.location() >= sizeOf(plan.locations()))
     return corruptFile(what + " has location " + text(step.location()) + ", expected one below " +
                        text(int64_t(sizeOf(plan.locations()))));
-  bool isKernel = step.kind() == fb::StepKind::Kernel;
+  bool isKernel = step.kind() == fb::StepKind::Kernel || step.kind() == fb::StepKind::List;
   for (size_t i = 0; i < sizeOf(step.inputs()); ++i)
     DSPARK_RETURN_IF_ERROR(checkUse(step.inputs()->Get(unsigned(i)),
                                     isKernel || step.kind() == fb::StepKind::Loop,
@@ -325,6 +360,8 @@ Status Checker::checkForm(const fb::Step &step, const std::string &what) const {
     return Status::ok();
   case fb::StepKind::Loop:
     return checkLoop(step, what);
+  case fb::StepKind::List:
+    return checkList(step, what);
   }
   return Status::ok();
 }
@@ -364,6 +401,31 @@ Status Checker::checkLoop(const fb::Step &step, const std::string &what) const {
                          " entries, expected " + text(expected));
   }
   return Status::ok();
+}
+
+// The operations on lists, and how many operands they have; the optional ones are at the end.
+Status Checker::checkList(const fb::Step &step, const std::string &what) const {
+  struct Form {
+    std::string_view op;
+    size_t least, most;
+  };
+  static constexpr Form kForms[] = {
+      {"construct", 0, SIZE_MAX}, {"insert", 2, 3}, {"erase", 1, 2},  {"at", 1, 2},
+      {"length", 1, 1},           {"split", 1, 2},  {"concat", 1, 1}, {"rows", 2, 2}};
+  size_t inputs = sizeOf(step.inputs());
+  for (const Form &form : kForms) {
+    if (form.op != viewOf(step.op()))
+      continue;
+    bool fits = inputs >= form.least && inputs <= form.most && sizeOf(step.outputs()) == 1;
+    for (size_t i = 0; fits && i < inputs; ++i)
+      fits = step.inputs()->Get(unsigned(i)) >= 0 || (i >= form.least && form.most != SIZE_MAX);
+    if (!fits)
+      return corruptFile(what + " has " + text(int64_t(inputs)) + " operands and " +
+                         text(int64_t(sizeOf(step.outputs()))) + " results, expected at least " +
+                         text(int64_t(form.least)) + " operands that are there, and one result");
+    return Status::ok();
+  }
+  return corruptFile(what + " is no operation on lists that this reader knows");
 }
 
 } // namespace

@@ -13,12 +13,17 @@
 namespace dspark {
 
 inline constexpr char kPlanMagic[8] = {'D', 'S', 'P', 'A', 'R', 'K', '\r', '\n'};
-inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 1;
+inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 2;
+/// The oldest minor version that reads what this writer writes; plans with strings, sequences, optionals or
+/// maps need more.
+inline constexpr uint16_t kPlanMinimalReader = 1, kMinorOfLists = 2;
 inline constexpr uint16_t kPlanByteOrder = 0x0102;
 inline constexpr uint64_t kWeightsAlignment = 2 << 20;
 inline constexpr uint64_t kMaxBlobAlignment = 4096;
 /// Blocks inside blocks (If, Loop); deeper plans are refused.
 inline constexpr int kMaxBlockDepth = 64;
+/// Sequences of optionals of ...
+inline constexpr int kMaxTypeDepth = 4;
 
 /// Little-endian, 64 bytes, at offset 0.
 struct PlanHeader {

@@ -1,8 +1,10 @@
 // Lays a plan file out as: header, section table, small sections, WEIGHTS at 2 MiB. Weights are streamed as
 // they come, so the other sections, known last, go into the gap in front of them where they fit and behind
 // them where they do not.
+#include "kernels/common/dtype.h"
 #include "runtime/format/Hash.h"
 #include "runtime/format/PlanFile.h"
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -17,6 +19,22 @@ constexpr uint64_t kSectionAlignment = 64;
 
 uint64_t alignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
+}
+
+bool hasLists(const fb::BlockT &block) {
+  return std::any_of(block.steps.begin(), block.steps.end(), [](const auto &step) {
+    return step->kind == fb::StepKind::List ||
+           std::any_of(step->blocks.begin(), step->blocks.end(),
+                       [](const auto &inner) { return hasLists(*inner); });
+  });
+}
+
+// The oldest minor version of a reader that understands all of `plan`.
+uint16_t minimalReader(const fb::PlanT &plan) {
+  auto isNew = [](const auto &entry) { return entry->dtype == uint8_t(DType::String) || entry->type; };
+  bool usesLists = std::any_of(plan.values.begin(), plan.values.end(), isNew) ||
+                   std::any_of(plan.outputs.begin(), plan.outputs.end(), isNew) || hasLists(*plan.body);
+  return usesLists ? kMinorOfLists : kPlanMinimalReader;
 }
 
 struct Section {
@@ -148,7 +166,7 @@ Status PlanWriter::finish(const fb::PlanT &plan) {
   std::memcpy(header.magic, kPlanMagic, sizeof(kPlanMagic));
   header.major = kPlanMajor;
   header.minor = kPlanMinor;
-  header.minimalReader = kPlanMinor;
+  header.minimalReader = minimalReader(plan);
   header.byteOrder = kPlanByteOrder;
   header.sectionCount = uint32_t(table.size());
   header.fileBytes = fileBytes;

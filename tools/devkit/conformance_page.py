@@ -1,4 +1,4 @@
-"""The tables of a conformance run, and docs/operators.md, which is made of them."""
+"""The tables of a conformance run, and docs/conformance.md, which is made of them."""
 
 import collections
 import dataclasses
@@ -79,7 +79,7 @@ def generalised(reason):
 
 def write(rows, counts):
     total = sum(counts.values())
-    text = f"""# ONNX operators
+    text = f"""# ONNX conformance
 
 Written by `make conformance` (`tools/onnx-conformance --write-docs`); do not edit. The cases are those of the `onnx`
 {onnx.__version__} package: each is compiled, run and compared with the expected outputs at the tolerances of ONNX's own tests (rtol
@@ -95,4 +95,4 @@ Written by `make conformance` (`tools/onnx-conformance --write-docs`); do not ed
 ## Why cases do not pass
 
 {reasons(rows)}"""
-    (ROOT / "docs" / "operators.md").write_text(text)
+    (ROOT / "docs" / "conformance.md").write_text(text)

@@ -1,5 +1,6 @@
 // dspark-compile: model file -> plan file. See docs/dspark-compile.md.
 #include "compiler/Pipeline/Compile.h"
+#include "frontends/onnx/OpTable.h"
 #include "tools/dspark-compile/Progress.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -41,6 +42,16 @@ void printTiming(const CompileReport &report) {
   std::fprintf(stderr, "%10.1f ms  total\n", total * 1e3);
 }
 
+// One row of the operator table a line: domain, operator, first version, catalogue entry and kind, or why it
+// is refused.
+void printOperators() {
+  for (const onnx::OpRow *row : onnx::allRows()) {
+    std::string domain(row->domain.empty() ? "ai.onnx" : row->domain);
+    std::cout << domain << '\t' << row->op << '\t' << row->since << '\t' << row->entry << '\t' << row->kind
+              << '\t' << (row->refusal ? row->refusal : "") << '\n';
+  }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -53,6 +64,9 @@ int main(int argc, char **argv) {
   app.add_option("MODEL", options.model, "the ONNX file")->required();
   app.add_option("-o,--output", options.output, "the plan to write (default: MODEL with .dsp)");
   app.add_option("--dim", dims, "fix a dim symbol, NAME=N; without it one plan serves every shape");
+  app.add_option("-O", options.level,
+                 "0: the graph as it is, kernel by kernel; 1: all optimisations (default)")
+      ->check(CLI::Range(0, 1));
   app.add_option("--threads", options.threads, "compile threads (default: one per core)")
       ->check(CLI::Range(0, 1024));
   app.add_option("--isa", isa,
@@ -61,6 +75,13 @@ int main(int argc, char **argv) {
   app.add_option("--dump-phases", options.dumpDir, "write the IR after each phase into this folder");
   app.add_flag("--timing", timing, "print the time of each phase");
   app.add_flag("--no-codegen", noCodegen, "no native code in the plan: fused steps are interpreted");
+  app.add_flag_callback(
+      "--list-operators",
+      [] {
+        printOperators();
+        throw CLI::Success();
+      },
+      "print the table of ONNX operators, tab-separated, and stop");
   app.add_flag("-v,--verbose", verbose, "print each phase as it starts and a summary");
   try {
     app.parse(argc, argv);

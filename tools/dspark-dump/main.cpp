@@ -36,7 +36,25 @@ std::string dimsText(const Program &program, std::span<const int32_t> dims) {
   return text + "]";
 }
 
-std::string typeText(const Program &program, DType type, std::span<const int32_t> dims) {
+// "sequence(f32[?, 3])"
+std::string treeText(const fb::ValueType &type) {
+  static constexpr const char *kKinds[] = {"", "sequence", "optional", "map"};
+  std::string text;
+  if (type.kind() == fb::TypeKind::Tensor) {
+    text = std::string(dtypeName(DType(type.dtype()))) + (type.rank() < 0 ? "[*" : "[");
+    for (unsigned i = 0; type.dims() && i < type.dims()->size(); ++i)
+      text += (i ? ", " : "") + (type.dims()->Get(i) < 0 ? "?" : std::to_string(type.dims()->Get(i)));
+    return text + "]";
+  }
+  for (const fb::ValueType *item : *type.items())
+    text += (text.empty() ? "" : ", ") + treeText(*item);
+  return std::string(kKinds[size_t(type.kind())]) + "(" + text + ")";
+}
+
+std::string typeText(const Program &program, DType type, std::span<const int32_t> dims,
+                     const fb::ValueType *tree = nullptr) {
+  if (tree)
+    return treeText(*tree);
   return std::string(dtypeName(type)) + dimsText(program, dims);
 }
 
@@ -109,13 +127,14 @@ json Dump::interface() const {
   json inputs = json::array(), outputs = json::array();
   for (int value : program.inputs()) {
     const ValueInfo &info = program.values()[size_t(value)];
-    inputs.push_back({{"name", info.name}, {"type", typeText(program, info.type, info.dims)}});
+    inputs.push_back({{"name", info.name}, {"type", typeText(program, info.type, info.dims, info.typeTree)}});
   }
   for (const OutputInfo &info : program.outputs())
-    outputs.push_back(
-        {{"name", info.name},
-         {"type", info.type == DType::Undefined ? "?" : typeText(program, info.type, info.dims)},
-         {"value", valueText(program, info.value)}});
+    outputs.push_back({{"name", info.name},
+                       {"type", info.type == DType::Undefined && !info.typeTree
+                                    ? "?"
+                                    : typeText(program, info.type, info.dims, info.typeTree)},
+                       {"value", valueText(program, info.value)}});
   return {{"inputs", inputs}, {"outputs", outputs}, {"symbols", program.symbols()}};
 }
 
@@ -140,7 +159,7 @@ json Dump::values() const {
 }
 
 json Dump::step(const StepInfo &step) const {
-  static constexpr const char *kKinds[] = {"kernel", "dims", "if", "loop"};
+  static constexpr const char *kKinds[] = {"kernel", "dims", "if", "loop", "list"};
   json entry = {
       {"step", step.index},    {"kind", kKinds[size_t(step.kind)]}, {"op", step.opName},
       {"node", step.location}, {"inputs", valueList(step.inputs)},  {"outputs", valueList(step.outputs)}};
@@ -192,8 +211,8 @@ void printStep(const json &step, int indent) {
          std::string(size_t(indent), ' ');
   std::string kind = step["kind"];
   std::cout << line << joined(step["outputs"]) << " = "
-            << (kind == "kernel" ? step["op"].get<std::string>() : kind) << "(" << joined(step["inputs"])
-            << ")";
+            << (kind == "kernel" || kind == "list" ? step["op"].get<std::string>() : kind) << "("
+            << joined(step["inputs"]) << ")";
   if (step.contains("dims"))
     std::cout << " [" << joined(step["dims"]) << "]";
   if (step.contains("attrs"))
@@ -299,7 +318,7 @@ StatusOr<BoundPlan> bindPlan(Session &session, std::span<const Dim> symbols, jso
   program.evaluate(symbols, expressions);
   std::vector<std::vector<int64_t>> dims;
   alignas(64) static std::byte nothing[64];
-  std::vector<BorrowedTensor> inputs;
+  std::vector<BorrowedValue> inputs; // lists are empty ones
   dump["bound_inputs"] = json::array();
   for (int value : program.inputs()) {
     const ValueInfo &info = program.values()[size_t(value)];
@@ -313,12 +332,17 @@ StatusOr<BoundPlan> bindPlan(Session &session, std::span<const Dim> symbols, jso
       dims.back().push_back(dim.value());
       shape.push_back(dim);
     }
-    dump["bound_inputs"].push_back(std::string(info.name) + " " + TensorInfo::make(info.type, shape).str());
+    dump["bound_inputs"].push_back(std::string(info.name) + " " +
+                                   (info.typeTree ? "empty" : TensorInfo::make(info.type, shape).str()));
   }
-  for (size_t i = 0; i < dims.size(); ++i)
-    inputs.push_back({nothing, program.values()[size_t(program.inputs()[i])].type, int32_t(dims[i].size()),
-                      dims[i].data(), nullptr});
-  return session.bind(inputs);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const ValueInfo &info = program.values()[size_t(program.inputs()[i])];
+    inputs.push_back({{nothing, info.type, int32_t(dims[i].size()), dims[i].data(), nullptr},
+                      info.typeTree != nullptr,
+                      nullptr,
+                      0});
+  }
+  return session.bind(std::span<const BorrowedValue>(inputs));
 }
 
 Status run(const DumpOptions &options) {
@@ -352,6 +376,12 @@ Status run(const DumpOptions &options) {
   return Status::ok();
 }
 
+// One row of the kernels a line: operator, name, instruction-set level.
+void printKernels() {
+  for (const Kernel &kernel : allKernels())
+    std::cout << kernel.op << '\t' << kernel.name << '\t' << isaName(kernel.isa) << '\n';
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -362,6 +392,13 @@ int main(int argc, char **argv) {
   app.add_option("PLAN", options.plan, "the plan file")->required();
   app.add_option("--dim", options.dims,
                  "size of a symbolic dim that kernels and buffers are shown for, NAME=N (default 1)");
+  app.add_flag_callback(
+      "--list-kernels",
+      [] {
+        printKernels();
+        throw CLI::Success();
+      },
+      "print the kernels of this runtime, tab-separated, and stop");
   app.add_flag("--json", options.isJson, "print one JSON object instead of text");
   try {
     app.parse(argc, argv);

@@ -40,6 +40,15 @@ Status compareTensors(const TensorView &found, const HostTensor &expected, const
   HostTensor form{"", found.type, {found.dims, found.dims + found.rank}, {}};
   if (found.type != expected.type || form.dims != expected.dims)
     return {Code::Mismatch, "is " + form.str() + ", expected " + expected.str()};
+  if (expected.type == DType::String) {
+    auto *strings = found.as<const StringElement>();
+    for (size_t i = 0; i < expected.strings.size(); ++i)
+      if (std::string_view(strings[i]) != expected.strings[i])
+        return {Code::Mismatch, "at " + indexText(int64_t(i), expected.dims) + " it is '" +
+                                    std::string(strings[i]) + "', expected '" + expected.strings[i] + "'"};
+    largest = 0;
+    return Status::ok();
+  }
   DType type = realType(expected.type);
   int64_t count = expected.elements() * (type == expected.type ? 1 : 2), wrong = 0, first = -1, worst = -1;
   double worstApart = -1;

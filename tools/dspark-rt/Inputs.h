@@ -14,7 +14,7 @@ struct InputRequest {
 };
 
 struct Inputs {
-  std::vector<HostTensor> tensors; // in the program's order
+  std::vector<HostValue> values; // in the program's order
   std::vector<bool> isRandom;
   std::vector<std::string> assumedDims; // symbols that nothing fixed: taken as 1
 };

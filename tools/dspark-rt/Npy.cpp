@@ -58,6 +58,49 @@ bool parseShape(std::string_view text, std::vector<int64_t> &dims) {
   }
 }
 
+void appendUtf8(uint32_t point, std::string &text) {
+  if (point < 0x80) {
+    text += char(point);
+    return;
+  }
+  int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+  text += char((0xf00 >> (more + 1) & 0xff) | (point >> (6 * more) & 0x3f));
+  while (more-- > 0)
+    text += char(0x80 | (point >> (6 * more) & 0x3f));
+}
+
+// Bytes that are no UTF-8 become U+FFFD.
+std::u32string fromUtf8(const std::string &text) {
+  std::u32string points;
+  for (size_t i = 0; i < text.size();) {
+    auto first = uint8_t(text[i]);
+    size_t more = first < 0x80 ? 0 : first >> 5 == 6 ? 1 : first >> 4 == 14 ? 2 : first >> 3 == 30 ? 3 : 4;
+    char32_t point = more == 0 ? first : first & (0x3fu >> more);
+    bool isGood = more < 4 && i + more < text.size();
+    for (size_t k = 1; isGood && k <= more; ++k) {
+      isGood = uint8_t(text[i + k]) >> 6 == 2;
+      point = point << 6 | (uint8_t(text[i + k]) & 0x3f);
+    }
+    points += isGood ? point : U'\ufffd';
+    i += isGood ? more + 1 : 1;
+  }
+  return points;
+}
+
+std::vector<std::byte> npyHeader(const std::string &type, const std::vector<int64_t> &dims) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (";
+  for (int64_t dim : dims)
+    header += std::to_string(dim) + ",";
+  header += "), }";
+  size_t unpadded = kMagic.size() + 4 + header.size() + 1;
+  header += std::string((64 - unpadded % 64) % 64, ' ') + "\n";
+  std::string start(kMagic);
+  start += {1, 0, char(header.size() & 0xff), char(header.size() >> 8)};
+  start += header;
+  auto bytes = std::as_bytes(std::span(start));
+  return {bytes.begin(), bytes.end()};
+}
+
 void swapBytes(std::vector<std::byte> &bytes, size_t element) {
   for (size_t at = 0; at + element <= bytes.size(); at += element)
     std::reverse(bytes.begin() + int64_t(at), bytes.begin() + int64_t(at + element));
@@ -81,6 +124,42 @@ DType numpyType(DType type) {
     if (row.type == type && type != DType::BF16)
       return type;
   return isFloat(type) ? DType::F32 : isSigned(type) ? DType::I8 : DType::U8;
+}
+
+// Strings of `width` characters each, of one byte (kind S) or as UTF-32 (kind U), filled up with zeros.
+void readStrings(std::span<const std::byte> data, char kind, size_t width, size_t count, HostTensor &tensor) {
+  size_t bytes = kind == 'U' ? 4 : 1;
+  for (size_t i = 0; i < count; ++i) {
+    std::string &text = tensor.strings.emplace_back();
+    size_t end = 0; // behind the last character that is not zero
+    for (size_t k = 0; k < width; ++k) {
+      uint32_t point = 0;
+      std::memcpy(&point, data.data() + (i * width + k) * bytes, bytes);
+      if (bytes == 1)
+        text += char(point);
+      else
+        appendUtf8(point, text);
+      if (point != 0)
+        end = text.size();
+    }
+    text.resize(end);
+  }
+}
+
+std::vector<std::byte> stringNpyBytes(const HostTensor &tensor) {
+  std::vector<std::u32string> wide;
+  size_t width = 1;
+  for (const std::string &text : tensor.strings) {
+    wide.push_back(fromUtf8(text));
+    width = std::max(width, wide.back().size());
+  }
+  std::vector<std::byte> result = npyHeader("<U" + std::to_string(width), tensor.dims);
+  for (std::u32string &text : wide) {
+    text.resize(width);
+    auto bytes = std::as_bytes(std::span(text));
+    result.insert(result.end(), bytes.begin(), bytes.end());
+  }
+  return result;
 }
 
 HostTensor converted(const HostTensor &tensor, DType type) {
@@ -124,8 +203,14 @@ StatusOr<HostTensor> parseNpy(std::span<const std::byte> bytes, const std::strin
   for (const NumpyType &row : kTypes)
     if (descr.size() >= 3 && descr[1] == row.kind && descr.substr(2) == std::to_string(row.bytes))
       tensor.type = row.type;
+  size_t width = 0; // of strings, in characters
+  if (descr.size() >= 3 && (descr[1] == 'U' || descr[1] == 'S')) {
+    auto [end, error] = std::from_chars(descr.data() + 2, descr.data() + descr.size(), width);
+    if (error == std::errc() && end == descr.data() + descr.size() && width <= UINT32_MAX)
+      tensor.type = DType::String;
+  }
   if (tensor.type == DType::Undefined)
-    return broken("element type '" + std::string(descr) + "', expected a number or bool");
+    return broken("element type '" + std::string(descr) + "', expected a number, bool or string");
   int64_t count = 1;
   bool isEmpty = false;
   for (int64_t dim : tensor.dims) {
@@ -133,11 +218,20 @@ StatusOr<HostTensor> parseNpy(std::span<const std::byte> bytes, const std::strin
     if (__builtin_mul_overflow(count, dim, &count) && !isEmpty)
       return broken("its shape overflows");
   }
-  uint64_t expected = isEmpty ? 0 : uint64_t(count) * uint64_t(dtypeBits(tensor.type) / 8);
-  if (count > INT64_MAX / 16 || expected > text.size() - start)
+  uint64_t elementBytes =
+      tensor.type != DType::String ? uint64_t(dtypeBits(tensor.type) / 8) : width * (descr[1] == 'U' ? 4 : 1);
+  uint64_t expected = isEmpty ? 0 : uint64_t(count) * elementBytes;
+  if ((count > 0 && elementBytes > INT64_MAX / uint64_t(count)) || count > INT64_MAX / 16 ||
+      expected > text.size() - start)
     return broken("it has " + std::to_string(text.size() - start) + " bytes of data, expected " +
                   std::to_string(expected));
   auto data = bytes.subspan(start, expected);
+  if (tensor.type == DType::String) {
+    if (descr[0] == '>' || order.starts_with("True"))
+      return broken("strings are expected in little-endian order, rows first");
+    readStrings(data, descr[1], width, isEmpty ? 0 : size_t(count), tensor);
+    return tensor;
+  }
   tensor.bytes.assign(data.begin(), data.end());
   if (descr[0] == '>')
     swapBytes(tensor.bytes, size_t(dtypeBits(tensor.type) /
@@ -153,25 +247,16 @@ StatusOr<HostTensor> readNpy(const std::string &path) {
 }
 
 std::vector<std::byte> npyBytes(const HostTensor &tensor) {
+  if (tensor.type == DType::String)
+    return stringNpyBytes(tensor);
   DType type = numpyType(tensor.type);
   if (type != tensor.type)
     return npyBytes(converted(tensor, type));
   const NumpyType *row =
       std::find_if(std::begin(kTypes), std::end(kTypes), [&](auto &r) { return r.type == type; });
-  std::string header = "{'descr': '" + std::string(row->bytes == 1 ? "|" : "<") + row->kind +
-                       std::to_string(row->bytes) + "', 'fortran_order': False, 'shape': (";
-  for (int64_t dim : tensor.dims)
-    header += std::to_string(dim) + ",";
-  header += "), }";
-  size_t unpadded = kMagic.size() + 4 + header.size() + 1;
-  header += std::string((64 - unpadded % 64) % 64, ' ') + "\n";
-  std::string start(kMagic);
-  start += {1, 0, char(header.size() & 0xff), char(header.size() >> 8)};
-  start += header;
-  std::vector<std::byte> result(start.size() + tensor.bytes.size());
-  std::memcpy(result.data(), start.data(), start.size());
-  if (!tensor.bytes.empty())
-    std::memcpy(result.data() + start.size(), tensor.bytes.data(), tensor.bytes.size());
+  std::vector<std::byte> result = npyHeader(
+      std::string(row->bytes == 1 ? "|" : "<") + row->kind + std::to_string(row->bytes), tensor.dims);
+  result.insert(result.end(), tensor.bytes.begin(), tensor.bytes.end());
   return result;
 }
 

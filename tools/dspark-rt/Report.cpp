@@ -33,7 +33,49 @@ std::string millis(double seconds) {
 
 } // namespace
 
+namespace {
+
+// Strings: how many bytes they have, and a hash of them with their lengths.
+json summarizeStrings(const TensorView &view, const std::string &name) {
+  StreamHash hash;
+  uint64_t bytes = 0;
+  auto *strings = view.as<const StringElement>();
+  for (int64_t i = 0, n = view.elements(); i < n; ++i) {
+    hash.add(std::as_bytes(std::span(&strings[i].size, 1)));
+    hash.add(std::as_bytes(std::span(strings[i].data, size_t(strings[i].size))));
+    bytes += strings[i].size;
+  }
+  return {{"name", name},
+          {"type", "string"},
+          {"dims", std::vector<int64_t>(view.dims, view.dims + view.rank)},
+          {"bytes", bytes},
+          {"hash", format("%016llx", static_cast<unsigned long long>(hash.value()))}};
+}
+
+} // namespace
+
+json summarize(const OutputValue &value, const std::string &name) {
+  if (!value.isList)
+    return summarize(value.tensor, name);
+  json items = json::array();
+  for (size_t i = 0; i < value.items.size(); ++i)
+    items.push_back(summarize(value.items[i], name + "[" + std::to_string(i) + "]"));
+  return {{"name", name}, {"items", items}};
+}
+
+json summarize(const BorrowedValue &value, const std::string &name) {
+  if (!value.isList)
+    return summarize(TensorView{value.tensor.data, value.tensor.dims, value.tensor.rank, value.tensor.type},
+                     name);
+  json items = json::array();
+  for (size_t i = 0; i < value.count; ++i)
+    items.push_back(summarize(value.items[i], name + "[" + std::to_string(i) + "]"));
+  return {{"name", name}, {"items", items}};
+}
+
 json summarize(const TensorView &view, const std::string &name) {
+  if (view.type == DType::String)
+    return summarizeStrings(view, name);
   double least = INFINITY, largest = -INFINITY, sum = 0;
   int64_t numbers = 0, count = view.elements();
   bool isComplex = view.type == DType::C64 || view.type == DType::C128;
@@ -68,9 +110,19 @@ json summarize(const TensorView &view, const std::string &name) {
 }
 
 std::string summaryLine(const json &summary) {
+  if (summary.contains("items")) {
+    std::string text =
+        summary["name"].get<std::string>() + "  list of " + std::to_string(summary["items"].size());
+    for (const json &item : summary["items"])
+      text += "\n        " + summaryLine(item);
+    return text;
+  }
   std::string dims = summary["dims"].dump(), line;
   std::replace(dims.begin(), dims.end(), ',', ' ');
   line = summary["name"].get<std::string>() + "  " + summary["type"].get<std::string>() + dims;
+  if (summary.contains("bytes"))
+    return line + "  " + std::to_string(summary["bytes"].get<uint64_t>()) + " bytes  hash " +
+           summary["hash"].get<std::string>();
   for (const char *key : {"min", "mean", "max"})
     if (!summary[key].is_null())
       line += format("  %s %.6g", key, summary[key].get<double>());

@@ -8,6 +8,9 @@ namespace dspark {
 
 /// Least, mean and largest of all numbers that are one, and a hash of all bytes.
 nlohmann::json summarize(const TensorView &view, const std::string &name);
+/// The same for each tensor of a value; that of a list is its "items".
+nlohmann::json summarize(const OutputValue &value, const std::string &name);
+nlohmann::json summarize(const BorrowedValue &value, const std::string &name);
 std::string summaryLine(const nlohmann::json &summary);
 
 struct BenchResult {

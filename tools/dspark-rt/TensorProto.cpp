@@ -1,6 +1,6 @@
 #include "tools/dspark-rt/TensorProto.h"
 #include "kernels/common/shape.h"
-#include "runtime/base/MappedFile.h"
+#include "tools/dspark-rt/WireReader.h"
 #include <cstring>
 
 namespace dspark {
@@ -19,35 +19,6 @@ enum Field {
   kUint64s = 11,
   kExternal = 13
 };
-enum Wire { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
-
-class Reader {
-public:
-  explicit Reader(std::span<const std::byte> bytes) : rest(bytes) {}
-  bool atEnd() const { return rest.empty(); }
-  bool varint(uint64_t &value) {
-    value = 0;
-    for (int shift = 0; shift < 64 && !rest.empty(); shift += 7) {
-      auto byte = uint64_t(rest[0]);
-      rest = rest.subspan(1);
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80)
-        return true;
-    }
-    return false;
-  }
-  bool take(uint64_t count, std::span<const std::byte> &bytes) {
-    if (count > rest.size())
-      return false;
-    bytes = rest.first(count);
-    rest = rest.subspan(count);
-    return true;
-  }
-
-private:
-  std::span<const std::byte> rest;
-};
-
 struct Content {
   std::vector<int64_t> dims;
   int32_t type = 0;
@@ -55,7 +26,8 @@ struct Content {
   std::span<const std::byte> raw;
   std::vector<std::byte> values; // float_data and such, each element at its full width
   std::vector<int64_t> int32s;
-  bool hasStrings = false, isExternal = false;
+  std::vector<std::string> strings;
+  bool isExternal = false;
 };
 
 template <typename T> void appendValue(std::vector<std::byte> &out, T value) {
@@ -77,7 +49,7 @@ void takeVarint(Content &content, uint64_t field, uint64_t value) {
 bool takeBytes(Content &content, uint64_t field, std::span<const std::byte> bytes) {
   switch (field) {
   case kName:
-    content.name.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    content.name = textOf(bytes);
     return true;
   case kRaw:
     content.raw = bytes;
@@ -87,7 +59,7 @@ bool takeBytes(Content &content, uint64_t field, std::span<const std::byte> byte
     content.values.insert(content.values.end(), bytes.begin(), bytes.end());
     return true;
   case kStrings:
-    content.hasStrings = true;
+    content.strings.push_back(textOf(bytes));
     return true;
   case kExternal:
     content.isExternal = true;
@@ -96,7 +68,7 @@ bool takeBytes(Content &content, uint64_t field, std::span<const std::byte> byte
   case kInt32s:
   case kInt64s:
   case kUint64s:
-    for (Reader packed(bytes); !packed.atEnd();) {
+    for (WireReader packed(bytes); !packed.atEnd();) {
       uint64_t value;
       if (!packed.varint(value))
         return false;
@@ -109,33 +81,22 @@ bool takeBytes(Content &content, uint64_t field, std::span<const std::byte> byte
 }
 
 bool parse(std::span<const std::byte> file, Content &content) {
-  for (Reader reader(file); !reader.atEnd();) {
-    uint64_t tag, value;
-    std::span<const std::byte> bytes;
-    if (!reader.varint(tag))
-      return false;
-    switch (tag & 7) {
-    case kVarint:
-      if (!reader.varint(value))
-        return false;
-      takeVarint(content, tag >> 3, value);
+  WireReader reader(file);
+  for (WireField field; reader.next(field);)
+    switch (field.wire) {
+    case Wire::Varint:
+      takeVarint(content, field.number, field.value);
       break;
-    case kBytes:
-      if (!reader.varint(value) || !reader.take(value, bytes) || !takeBytes(content, tag >> 3, bytes))
+    case Wire::Bytes:
+      if (!takeBytes(content, field.number, field.bytes))
         return false;
       break;
-    case kFixed32:
-    case kFixed64:
-      if (!reader.take((tag & 7) == kFixed32 ? 4 : 8, bytes))
-        return false;
-      if (tag >> 3 == kFloats || tag >> 3 == kDoubles)
-        content.values.insert(content.values.end(), bytes.begin(), bytes.end());
+    case Wire::Fixed:
+      if (field.number == kFloats || field.number == kDoubles)
+        content.values.insert(content.values.end(), field.bytes.begin(), field.bytes.end());
       break;
-    default:
-      return false;
     }
-  }
-  return true;
+  return reader.isGood();
 }
 
 // int32_data holds all types of up to 32 bits, the packed ones a byte per entry.
@@ -149,20 +110,17 @@ void appendInt32s(const Content &content, DType type, std::vector<std::byte> &ou
 
 } // namespace
 
-StatusOr<HostTensor> readTensorProto(const std::string &path) {
-  DSPARK_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+StatusOr<HostTensor> parseTensorProto(std::span<const std::byte> message, const std::string &path) {
   Content content;
-  if (!parse(file->bytes(), content))
+  if (!parse(message, content))
     return invalidArgument(path + ": not a TensorProto");
-  if (content.hasStrings || content.type == int(DType::String))
-    return Status(Code::Unsupported, path + ": strings are not supported");
   if (content.isExternal)
     return Status(Code::Unsupported, path + ": external data is not supported here");
   if (content.type <= 0 || content.type >= kDTypeCount || content.dims.size() > kMaxRank)
     return invalidArgument(path + ": element type " + std::to_string(content.type) + " and rank " +
                            std::to_string(content.dims.size()) + ", expected a type below " +
                            std::to_string(kDTypeCount) + " and a rank up to " + std::to_string(kMaxRank));
-  HostTensor tensor{content.name, DType(content.type), content.dims, {}};
+  HostTensor tensor{std::move(content.name), DType(content.type), content.dims, {}};
   std::vector<std::byte> &bytes = tensor.bytes;
   if (!content.raw.empty())
     bytes.assign(content.raw.begin(), content.raw.end());
@@ -180,6 +138,13 @@ StatusOr<HostTensor> readTensorProto(const std::string &path) {
   }
   if (overflows && !isEmpty)
     return invalidArgument(path + ": its shape overflows");
+  if (tensor.type == DType::String) {
+    tensor.strings = std::move(content.strings);
+    if (tensor.strings.size() != size_t(isEmpty ? 0 : count))
+      return invalidArgument(path + ": " + std::to_string(tensor.strings.size()) + " strings for " +
+                             tensor.str());
+    return tensor;
+  }
   size_t expected = isEmpty ? 0 : size_t(dtypeBytes(tensor.type, count));
   if (tensor.type == DType::U32 && content.raw.empty() && bytes.size() == 2 * expected) { // uint64_data
     for (size_t i = 0; i < expected; i += 4)

@@ -68,18 +68,38 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::vector<BorrowedTensor> lend(std::vector<HostTensor> &tensors) {
-  std::vector<BorrowedTensor> lent;
-  for (HostTensor &tensor : tensors)
-    lent.push_back(tensor.lend());
-  return lent;
-}
+// The values, lent for as long as this lives.
+class Lent {
+public:
+  explicit Lent(std::vector<HostValue> &values) {
+    for (HostValue &value : values)
+      lent.push_back(lend(value, nodes));
+  }
+  std::span<const BorrowedValue> values() const { return lent; }
+
+private:
+  std::deque<std::vector<BorrowedValue>> nodes;
+  std::vector<BorrowedValue> lent;
+};
 
 HostTensor copyOf(const TensorView &view, std::string_view name) {
   HostTensor tensor{std::string(name), view.type, {view.dims, view.dims + view.rank}, {}};
+  if (view.type == DType::String) {
+    auto *strings = view.as<const StringElement>();
+    tensor.strings.assign(strings, strings + view.elements());
+    return tensor;
+  }
   auto *bytes = static_cast<const std::byte *>(view.data);
   tensor.bytes.assign(bytes, bytes + dtypeBytes(view.type, view.elements()));
   return tensor;
+}
+
+// The tensors of an output; those in lists are called "name[0]", "name[1][0]" ...
+void copyTensors(const OutputValue &value, const std::string &name, std::vector<HostTensor> &tensors) {
+  if (!value.isList)
+    tensors.push_back(copyOf(value.tensor, name));
+  for (size_t i = 0; i < value.items.size(); ++i)
+    copyTensors(value.items[i], name + "[" + std::to_string(i) + "]", tensors);
 }
 
 // --- a run on inputs from files or made up ---
@@ -87,11 +107,11 @@ HostTensor copyOf(const TensorView &view, std::string_view name) {
 class Runner {
 public:
   Runner(const Options &options, Session &session, Inputs inputs)
-      : options(options), session(session), inputs(std::move(inputs)), lent(lend(this->inputs.tensors)) {}
+      : options(options), session(session), inputs(std::move(inputs)), lent(this->inputs.values) {}
 
   Status run() {
     double start = now();
-    DSPARK_RETURN_IF_ERROR(session.run(lent));
+    DSPARK_RETURN_IF_ERROR(session.run(lent.values()));
     firstSeconds = now() - start;
     summarizeAll();
     if (!options.output.empty())
@@ -118,7 +138,7 @@ private:
   const Options &options;
   Session &session;
   Inputs inputs;
-  std::vector<BorrowedTensor> lent;
+  Lent lent;
   double firstSeconds = 0;
   json report;
 };
@@ -128,18 +148,16 @@ void Runner::summarizeAll() {
   report["threads"] = session.threads();
   report["isa"] = isaName(options.session.isa);
   report["assumed_dims"] = inputs.assumedDims;
-  for (size_t i = 0; i < inputs.tensors.size(); ++i) {
-    const HostTensor &tensor = inputs.tensors[i];
-    TensorView view{const_cast<std::byte *>(tensor.bytes.data()), tensor.dims.data(),
-                    int32_t(tensor.dims.size()), tensor.type};
+  for (size_t i = 0; i < inputs.values.size(); ++i) {
     json summary =
-        summarize(view, std::string(session.program().values()[size_t(session.program().inputs()[i])].name));
+        summarize(lent.values()[i],
+                  std::string(session.program().values()[size_t(session.program().inputs()[i])].name));
     summary["random"] = bool(inputs.isRandom[i]);
     report["inputs"].push_back(summary);
   }
   for (size_t k = 0; k < session.outputCount(); ++k)
     report["outputs"].push_back(
-        summarize(session.output(k), std::string(session.program().outputs()[k].name)));
+        summarize(session.outputValue(k), std::string(session.program().outputs()[k].name)));
   report["first_run_s"] = firstSeconds;
   MemoryFigures memory = session.memory();
   report["memory"] = {{"arena_bytes", memory.arenaBytes},
@@ -164,14 +182,14 @@ void Runner::summarizeAll() {
 Status Runner::writeOutputs() const {
   std::vector<HostTensor> tensors;
   for (size_t k = 0; k < session.outputCount(); ++k)
-    tensors.push_back(copyOf(session.output(k), session.program().outputs()[k].name));
+    copyTensors(session.outputValue(k), std::string(session.program().outputs()[k].name), tensors);
   return writeNpz(options.output, tensors);
 }
 
 Status Runner::runFor(double seconds, int leastRuns, BenchResult &result) {
   for (double end = now() + seconds; int(result.seconds.size()) < leastRuns || now() < end;) {
     double start = now();
-    DSPARK_RETURN_IF_ERROR(session.run(lent));
+    DSPARK_RETURN_IF_ERROR(session.run(lent.values()));
     result.seconds.push_back(now() - start);
   }
   return Status::ok();
@@ -207,7 +225,7 @@ Status Runner::trace() {
   Profile measured;
   measured.keepEvents = true;
   session.setProfile(&measured);
-  Status status = session.run(lent);
+  Status status = session.run(lent.values());
   session.setProfile(nullptr);
   DSPARK_RETURN_IF_ERROR(std::move(status));
   return writeTrace(options.trace, measured);
@@ -215,51 +233,79 @@ Status Runner::trace() {
 
 // --- a backend test case ---
 
-// The tensors KIND_0.pb, KIND_1.pb ... in the plan's order: by name where the files name them, else by
-// number.
-StatusOr<std::vector<HostTensor>> readCase(const std::string &folder, const std::string &kind,
-                                           const std::vector<std::string> &names) {
-  std::vector<HostTensor> files;
-  for (size_t k = 0;; ++k) {
-    std::string path = folder + "/" + kind + "_" + std::to_string(k) + ".pb";
-    if (!std::filesystem::exists(path))
-      break;
-    DSPARK_ASSIGN_OR_RETURN(HostTensor tensor, readTensorProto(path));
-    files.push_back(std::move(tensor));
+struct CaseValue {
+  std::string name;
+  const fb::ValueType *type; // null: a tensor
+};
+
+// The values KIND_0.pb, KIND_1.pb ... in the plan's order: by name where the files name them, else by number.
+StatusOr<std::vector<HostValue>> readCase(const std::string &folder, const std::string &kind,
+                                          const std::vector<CaseValue> &expected) {
+  auto path = [&](size_t k) { return folder + "/" + kind + "_" + std::to_string(k) + ".pb"; };
+  std::vector<std::string> fileNames;
+  for (size_t k = 0; std::filesystem::exists(path(k)); ++k) {
+    DSPARK_ASSIGN_OR_RETURN(std::string name, readProtoName(path(k)));
+    fileNames.push_back(std::move(name));
   }
-  if (files.size() < names.size())
-    return invalidArgument(folder + ": there are " + std::to_string(files.size()) + " files " + kind +
-                           "_K.pb, expected one for each of " + std::to_string(names.size()));
-  std::vector<HostTensor> ordered;
-  for (size_t i = 0; i < names.size(); ++i) {
-    auto named = std::find_if(files.begin(), files.end(), [&](auto &file) { return file.name == names[i]; });
-    ordered.push_back(named != files.end() ? *named : files[i]);
+  if (fileNames.size() < expected.size())
+    return invalidArgument(folder + ": there are " + std::to_string(fileNames.size()) + " files " + kind +
+                           "_K.pb, expected one for each of " + std::to_string(expected.size()));
+  std::vector<HostValue> ordered;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    auto named = std::find(fileNames.begin(), fileNames.end(), expected[i].name);
+    size_t k = named != fileNames.end() ? size_t(named - fileNames.begin()) : i;
+    DSPARK_ASSIGN_OR_RETURN(HostValue value, readValueProto(path(k), expected[i].type));
+    ordered.push_back(std::move(value));
   }
   return ordered;
+}
+
+// Item by item; `largest` becomes the largest difference of all.
+Status compareValues(const OutputValue &found, const HostValue &expected, const Tolerance &tolerance,
+                     double &largest) {
+  if (!found.isList && !expected.isList) {
+    double apart = 0;
+    Status status = compareTensors(found.tensor, expected.tensor, tolerance, apart);
+    largest = std::max(largest, apart);
+    return status;
+  }
+  if (found.isList != expected.isList || found.items.size() != expected.items.size())
+    return {Code::Mismatch, found.isList
+                                ? "is a list of " + std::to_string(found.items.size()) + " items, expected " +
+                                      (expected.isList ? std::to_string(expected.items.size()) : "a tensor")
+                                : "is a tensor, expected a list"};
+  for (size_t i = 0; i < found.items.size(); ++i) {
+    Status status = compareValues(found.items[i], expected.items[i], tolerance, largest);
+    DSPARK_RETURN_IF_ERROR(status.in("item " + std::to_string(i)));
+  }
+  return Status::ok();
 }
 
 Status runCase(const Options &options, Session &session) {
   const Program &program = session.program();
   if (!std::filesystem::is_directory(options.caseFolder))
     return invalidArgument(options.caseFolder + ": no such folder");
-  std::vector<std::string> inputNames, outputNames;
+  std::vector<CaseValue> inputNames, outputNames;
   for (int value : program.inputs())
-    inputNames.emplace_back(program.values()[size_t(value)].name);
+    inputNames.push_back(
+        {std::string(program.values()[size_t(value)].name), program.values()[size_t(value)].typeTree});
   for (const OutputInfo &output : program.outputs())
-    outputNames.emplace_back(output.name);
+    outputNames.push_back({std::string(output.name), output.typeTree});
   DSPARK_ASSIGN_OR_RETURN(auto inputs, readCase(options.caseFolder, "input", inputNames));
   DSPARK_ASSIGN_OR_RETURN(auto expected, readCase(options.caseFolder, "output", outputNames));
-  DSPARK_RETURN_IF_ERROR(session.run(lend(inputs)));
+  DSPARK_RETURN_IF_ERROR(session.run(Lent(inputs).values()));
   json report = {{"case", options.caseFolder}, {"outputs", json::array()}};
   for (size_t k = 0; k < expected.size(); ++k) {
     double largest = 0;
-    Status status = compareTensors(session.output(k), expected[k], options.tolerance, largest);
-    DSPARK_RETURN_IF_ERROR(status.in(options.caseFolder + ": output '" + outputNames[k] + "'"));
+    Status status = compareValues(session.outputValue(k), expected[k], options.tolerance, largest);
+    DSPARK_RETURN_IF_ERROR(status.in(options.caseFolder + ": output '" + outputNames[k].name + "'"));
+    std::string type =
+        expected[k].isList ? "list of " + std::to_string(expected[k].items.size()) : expected[k].tensor.str();
     report["outputs"].push_back(
-        {{"name", outputNames[k]}, {"type", expected[k].str()}, {"largest_difference", largest}});
+        {{"name", outputNames[k].name}, {"type", type}, {"largest_difference", largest}});
     if (!options.isJson)
-      std::printf("output  %s  %s  as expected, largest difference %.3g\n", outputNames[k].c_str(),
-                  expected[k].str().c_str(), largest);
+      std::printf("output  %s  %s  as expected, largest difference %.3g\n", outputNames[k].name.c_str(),
+                  type.c_str(), largest);
   }
   if (options.isJson)
     std::cout << report.dump(2) << "\n";

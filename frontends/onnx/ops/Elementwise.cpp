@@ -42,6 +42,11 @@ void buildMean(Node &n) {
   n.out(0, n.binary("mul", sum, n.scalarLike(sum, 1.0 / double(n.numInputs()))));
 }
 
+/// Sequences, optionals and maps are passed on as they are.
+void buildIdentity(Node &n) {
+  n.out(0, mlir::isa<mlir::TensorType>(n.in(0).getType()) ? n.one("identity", {n.in(0)}) : n.in(0));
+}
+
 void buildMod(Node &n) { n.out(0, n.binary(n.i("fmod", 0) ? "fmod" : "mod", n.in(0), n.in(1))); }
 
 void buildBitShift(Node &n) {
@@ -64,15 +69,7 @@ void buildCast1(Node &n) {
   ::onnx::TensorProto::DataType type;
   if (!::onnx::TensorProto::DataType_Parse(name, &type))
     return n.invalid("to is '" + name + "', which is no element type");
-  if (type == ::onnx::TensorProto::STRING)
-    return n.unsupported("string tensors are not supported yet");
   n.out(0, n.cast(n.in(0), DType(type)));
-}
-
-void buildCast(Node &n) {
-  if (n.i("to", 0) == int64_t(DType::String))
-    return n.unsupported("string tensors are not supported yet");
-  n.out(0, n.one("cast", {n.in(0)}, n.pick("to saturate round_mode")));
 }
 
 void buildCastLike(Node &n) {
@@ -173,10 +170,10 @@ constexpr OpRow rows[] = {
     compare("GreaterOrEqual", 12, "ge"),
 
     direct("Where", 9, {3, 3}, "select"),
-    direct("Identity", 1, {}, "identity"),
+    built("Identity", 1, {}, buildIdentity),
     direct("BitCast", 26, {}, "bitcast", "to:i!"),
     built("Cast", 1, {}, buildCast1, "to:s!"),
-    built("Cast", 6, {}, buildCast, "to:i! saturate:i round_mode:s"),
+    direct("Cast", 6, {}, "cast", "to:i! saturate:i round_mode:s"),
     built("CastLike", 15, {2, 2}, buildCastLike, "saturate:i round_mode:s"),
     built("Clip", 1, {}, buildClip1, "min:f max:f"),
     direct("Clip", 11, {1, 3}, "clip"),

@@ -18,8 +18,10 @@ void buildConstant(Node &n) {
     return n.out(0, n.scalar(DType::F32, n.f("value_float", 0)));
   if (n.hasAttribute("value_floats"))
     return n.out(0, n.floatList(n.floats("value_floats")));
-  if (n.hasAttribute("value_string") || n.hasAttribute("value_strings"))
-    return n.unsupported("string tensors are not supported yet");
+  if (n.hasAttribute("value_string"))
+    return n.out(0, n.stringScalar(n.s("value_string", "")));
+  if (n.hasAttribute("value_strings"))
+    return n.out(0, n.stringList(n.strings("value_strings")));
   n.invalid("a Constant without a value");
 }
 

@@ -1,3 +1,4 @@
+#include "dialects/DSpark/Infer.h"
 #include "frontends/onnx/ops/Control.h"
 
 namespace dspark::onnx {
@@ -20,6 +21,22 @@ void setInfo(Node &n, mlir::Value value, TensorInfo info) {
   n.importer().dims().setInfo(value, std::move(info));
 }
 
+Facts Facts::of(Node &n, mlir::Value value) {
+  if (ir::isList(value.getType()))
+    return {{}, value.getType()};
+  return {n.info(value), {}};
+}
+
+std::optional<Facts> join(const Facts &a, const Facts &b) {
+  if (a.list && b.list) {
+    mlir::Type both = ir::joinTypes(a.list, b.list);
+    return both ? std::optional(Facts{{}, both}) : std::nullopt;
+  }
+  if (a.list || b.list || a.tensor.type != b.tensor.type)
+    return std::nullopt;
+  return Facts{join(a.tensor, b.tensor), {}};
+}
+
 void buildIf(Node &n) {
   GraphImporter &importer = n.importer();
   if (n.type(n.in(0)) != DType::Bool)
@@ -37,15 +54,16 @@ void buildIf(Node &n) {
     return n.invalid("its branches make " + std::to_string(count) + " and " +
                      std::to_string(yields[1]->size()) + " values for " + std::to_string(n.numOutputs()) +
                      " results");
-  std::vector<TensorInfo> infos;
+  std::vector<Facts> facts;
   llvm::SmallVector<mlir::Type> types;
   for (size_t i = 0; i < count; ++i) {
-    TensorInfo a = n.info((*yields[0])[i]), b = n.info((*yields[1])[i]);
-    if (a.type != b.type)
+    Facts a = Facts::of(n, (*yields[0])[i]), b = Facts::of(n, (*yields[1])[i]);
+    std::optional<Facts> both = join(a, b);
+    if (!both)
       return n.invalid("result " + std::to_string(i) + " is " + a.str() + " in one branch and " + b.str() +
                        " in the other");
-    infos.push_back(join(a, b));
-    types.push_back(typeOf(n, infos.back()));
+    facts.push_back(*both);
+    types.push_back(both->type(n));
   }
   auto op = ir::IfOp::create(importer.builder(), n.loc(), types, n.in(0));
   for (int k : {0, 1}) {
@@ -55,7 +73,7 @@ void buildIf(Node &n) {
     (k ? op.getElseBody() : op.getThenBody()).takeBody(regions[k]);
   }
   for (size_t i = 0; i < count; ++i) {
-    setInfo(n, op.getResult(unsigned(i)), infos[i]);
+    facts[i].set(n, op.getResult(unsigned(i)));
     n.out(i, op.getResult(unsigned(i)));
   }
 }

@@ -21,9 +21,6 @@ constexpr OpRow rows[] = {
     direct("Compress", 9, {2, 2}, "compress", "axis:i"),
     direct("Unique", 11, {1, 1, 1, 4}, "unique", "axis:i sorted:i"),
     direct("NonMaxSuppression", 10, {2, 5}, "non_max_suppression", "center_point_box:i"),
-    direct("TfIdfVectorizer", 9, {}, "tf_idf_vectorizer",
-           "max_gram_length:i! max_skip_count:i! min_gram_length:i! mode:s! ngram_counts:I! ngram_indexes:I! "
-           "pool_int64s:I weights:F"),
 };
 
 } // namespace

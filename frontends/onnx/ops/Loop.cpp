@@ -1,6 +1,6 @@
 // Loop and Scan: both become dspark.loop.
+#include "dialects/DSpark/Infer.h"
 #include "frontends/onnx/ops/Control.h"
-#include <functional>
 
 namespace dspark::onnx {
 namespace {
@@ -33,15 +33,17 @@ TensorInfo sliceOf(Node &n, mlir::Value scanned, int64_t axis, Dim &trips) {
 }
 
 /// The body's arguments. Carried values are given the facts that hold in every iteration.
-Values makeArguments(Node &n, const LoopForm &form, const std::vector<TensorInfo> &carried,
+Values makeArguments(Node &n, const LoopForm &form, const std::vector<Facts> &carried,
                      const std::vector<TensorInfo> &slices, mlir::Block &block) {
-  std::vector<TensorInfo> infos = {TensorInfo::make(DType::I64, {}), TensorInfo::make(DType::Bool, {})};
-  infos.insert(infos.end(), carried.begin(), carried.end());
-  infos.insert(infos.end(), slices.begin(), slices.end());
+  std::vector<Facts> facts = {{TensorInfo::make(DType::I64, {}), {}},
+                              {TensorInfo::make(DType::Bool, {}), {}}};
+  facts.insert(facts.end(), carried.begin(), carried.end());
+  for (const TensorInfo &slice : slices)
+    facts.push_back({slice, {}});
   Values arguments;
-  for (TensorInfo &info : infos) {
-    mlir::Value argument = block.addArgument(typeOf(n, info), n.loc());
-    setInfo(n, argument, std::move(info));
+  for (const Facts &fact : facts) {
+    mlir::Value argument = block.addArgument(fact.type(n), n.loc());
+    fact.set(n, argument);
     arguments.push_back(argument);
   }
   if (form.isScan)
@@ -58,23 +60,40 @@ void matchDeclaredRank(Node &n, const ::onnx::GraphProto &graph, mlir::Block &bl
       arguments[i] = n.one("reshape", {arguments[i], n.list({1})});
 }
 
+/// An optional that becomes what it holds: the body's result is made an optional again.
+void wrapOptionals(Node &n, const std::vector<Facts> &carried, Values &yields, size_t firstCarried,
+                   mlir::Block &block, std::vector<bool> &isWrapped) {
+  mlir::OpBuilder::InsertionGuard guard(n.importer().builder());
+  n.importer().builder().setInsertionPointToEnd(&block);
+  for (size_t i = 0; i < carried.size(); ++i) {
+    mlir::Value &yielded = yields[firstCarried + i];
+    if (!mlir::isa_and_nonnull<ir::OptionalType>(carried[i].list) ||
+        mlir::isa<ir::OptionalType>(yielded.getType()))
+      continue;
+    mlir::Type type = ir::OptionalType::get(yielded.getContext(), yielded.getType());
+    yielded = n.listOp("construct", {yielded}, type);
+    isWrapped[i] = true;
+  }
+}
+
 /// Makes `carried` no more specific than what an iteration yields; true if nothing had to change.
-bool generalise(Node &n, std::vector<TensorInfo> &carried, const Values &yields, size_t firstCarried) {
+bool generalise(Node &n, std::vector<Facts> &carried, const Values &yields, size_t firstCarried) {
   bool holds = true;
   for (size_t i = 0; i < carried.size(); ++i) {
-    TensorInfo yielded = n.info(yields[firstCarried + i]);
-    if (yielded.type != carried[i].type) {
+    Facts yielded = Facts::of(n, yields[firstCarried + i]);
+    std::optional<Facts> both = join(carried[i], yielded);
+    if (!both) {
       n.invalid("carried value " + std::to_string(i) + " begins as " + carried[i].str() + " and becomes " +
                 yielded.str());
       return true;
     }
-    TensorInfo both = join(carried[i], yielded);
-    bool same = both.hasRank == carried[i].hasRank;
-    for (int d = 0; same && d < both.rank(); ++d)
-      same = carried[i].dims[d].isUnknown() || !both.dims[d].isUnknown();
+    const TensorInfo &before = carried[i].tensor, &after = both->tensor;
+    bool same = carried[i].list == both->list && after.hasRank == before.hasRank;
+    for (int d = 0; same && d < after.rank(); ++d)
+      same = before.dims[size_t(d)].isUnknown() || !after.dims[size_t(d)].isUnknown();
     holds &= same;
     if (!same)
-      carried[i] = std::move(both);
+      carried[i] = std::move(*both);
   }
   return holds;
 }
@@ -83,6 +102,8 @@ bool generalise(Node &n, std::vector<TensorInfo> &carried, const Values &yields,
 /// outside.
 TensorInfo stacked(Node &n, mlir::Value yielded, int64_t &axis, Dim trips) {
   TensorInfo info = n.info(yielded);
+  if (!info.present())
+    n.invalid("a scan output is " + typeText(yielded.getType()) + "; expected a tensor");
   info.hasContents = false;
   info.ints.clear();
   info.floats.clear();
@@ -112,14 +133,15 @@ bool allZero(const std::vector<int64_t> &values) {
 /// body is imported with what the initial values say, and again with less as long as it yields something
 /// else.
 std::optional<Values> importBody(Node &n, const LoopForm &form, const std::vector<TensorInfo> &slices,
-                                 std::vector<TensorInfo> &carried, mlir::Region &region) {
+                                 std::vector<Facts> &carried, std::vector<bool> &isWrapped,
+                                 mlir::Region &region) {
   GraphImporter &importer = n.importer();
   size_t issues = importer.issueCount(), firstCarried = form.isScan ? 0 : 1;
   for (int round = 0;; ++round) {
     if (round == 4) // not to converge slowly: nothing is known
-      for (TensorInfo &info : carried) {
-        info.hasRank = false;
-        info.dims.clear();
+      for (Facts &fact : carried) {
+        fact.tensor.hasRank = false;
+        fact.tensor.dims.clear();
       }
     mlir::Block *block = new mlir::Block();
     region.push_back(block);
@@ -129,6 +151,7 @@ std::optional<Values> importBody(Node &n, const LoopForm &form, const std::vecto
                 std::to_string(firstCarried + carried.size()));
     if (!yields || n.failed())
       return std::nullopt;
+    wrapOptionals(n, carried, *yields, firstCarried, *block, isWrapped);
     if (generalise(n, carried, *yields, firstCarried))
       return n.failed() ? std::nullopt : yields;
     importer.dropIssues(issues);
@@ -137,11 +160,11 @@ std::optional<Values> importBody(Node &n, const LoopForm &form, const std::vecto
   }
 }
 
-ir::LoopOp makeLoop(Node &n, const LoopForm &form, const std::vector<TensorInfo> &results) {
+ir::LoopOp makeLoop(Node &n, const LoopForm &form, const std::vector<Facts> &results) {
   GraphImporter &importer = n.importer();
   llvm::SmallVector<mlir::Type> types;
-  for (const TensorInfo &info : results)
-    types.push_back(typeOf(n, info));
+  for (const Facts &fact : results)
+    types.push_back(fact.type(n));
   Values operands = {form.trips ? form.trips : importer.none(n.loc()),
                      form.condition ? form.condition : importer.none(n.loc())};
   operands.append(form.carried);
@@ -158,29 +181,36 @@ ir::LoopOp makeLoop(Node &n, const LoopForm &form, const std::vector<TensorInfo>
 /// The loop's results, or nothing if it cannot be built.
 std::optional<Values> buildLoopForm(Node &n, LoopForm form) {
   Dim trips;
-  std::vector<TensorInfo> slices, carried;
+  std::vector<TensorInfo> slices;
+  std::vector<Facts> carried;
   form.inAxes = orZeros(form.inAxes, form.scanned.size());
   for (size_t i = 0; i < form.scanned.size(); ++i) {
     if (auto rank = n.rank(form.scanned[i]); rank && form.inAxes[i] < 0)
       form.inAxes[i] += *rank;
     slices.push_back(sliceOf(n, form.scanned[i], form.inAxes[i], trips));
   }
-  for (mlir::Value value : form.carried)
-    carried.push_back(join(n.info(value), n.info(value)));
+  for (mlir::Value value : form.carried) {
+    Facts facts = Facts::of(n, value);
+    carried.push_back(*join(facts, facts)); // contents are forgotten
+  }
+  for (mlir::Value value : form.scanned)
+    if (ir::isList(value.getType()))
+      n.invalid("a scanned operand is " + typeText(value.getType()) + "; expected a tensor");
   if (n.failed())
     return std::nullopt;
   mlir::Region region;
-  std::optional<Values> yields = importBody(n, form, slices, carried, region);
+  std::vector<bool> isWrapped(carried.size());
+  std::optional<Values> yields = importBody(n, form, slices, carried, isWrapped, region);
   if (!yields)
     return std::nullopt;
   if (!form.isScan && n.type((*yields)[0]) != DType::Bool)
     n.invalid("its body makes a condition of type " + n.info((*yields)[0]).str() + "; expected bool");
 
-  std::vector<TensorInfo> infos = carried;
+  std::vector<Facts> infos = carried;
   size_t firstStacked = (form.isScan ? 0 : 1) + carried.size(), stackedCount = yields->size() - firstStacked;
   form.outAxes = orZeros(form.outAxes, stackedCount);
   for (size_t i = 0; i < stackedCount; ++i)
-    infos.push_back(stacked(n, (*yields)[firstStacked + i], form.outAxes[i], trips));
+    infos.push_back({stacked(n, (*yields)[firstStacked + i], form.outAxes[i], trips), {}});
   if (infos.size() < n.numOutputs())
     n.invalid("its body makes values for " + std::to_string(infos.size()) + " results of " +
               std::to_string(n.numOutputs()));
@@ -196,9 +226,13 @@ std::optional<Values> buildLoopForm(Node &n, LoopForm form) {
     ir::YieldOp::create(builder, n.loc(), *yields);
   }
   op.getBody().takeBody(region);
+  Values results(op.getResults());
   for (size_t i = 0; i < infos.size(); ++i)
-    setInfo(n, op.getResult(unsigned(i)), infos[i]);
-  return Values(op.getResults());
+    infos[i].set(n, results[i]);
+  for (size_t i = 0; i < carried.size(); ++i)
+    if (isWrapped[i])
+      results[i] = n.listOp("at", {results[i]}, mlir::cast<ir::OptionalType>(carried[i].list).getItem());
+  return results;
 }
 
 /// A Scan of `operands`, of which the last num_scan_inputs are scanned.
@@ -218,6 +252,26 @@ LoopForm scanForm(Node &n, const Values &operands) {
 }
 
 } // namespace
+
+std::optional<Values>
+buildCountedLoop(Node &n, mlir::Value trips, const Values &carried,
+                 const std::function<std::optional<Values>(mlir::Value, const Values &)> &body) {
+  if (n.failed())
+    return std::nullopt;
+  LoopForm form;
+  form.trips = trips;
+  form.carried = carried;
+  form.body = [&](mlir::Block &block, Values arguments) -> std::optional<Values> {
+    mlir::OpBuilder::InsertionGuard guard(n.importer().builder());
+    n.importer().builder().setInsertionPointToEnd(&block);
+    std::optional<Values> results = body(arguments[0], Values(arguments.begin() + 2, arguments.end()));
+    if (!results || n.failed())
+      return std::nullopt;
+    results->insert(results->begin(), arguments[1]);
+    return results;
+  };
+  return buildLoopForm(n, std::move(form));
+}
 
 void buildLoop(Node &n) {
   LoopForm form;

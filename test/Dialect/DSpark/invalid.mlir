@@ -258,3 +258,34 @@ func.func @loop_operands(%t: tensor<i64>) {
   }
   return
 }
+
+// -----
+
+// list_c1
+func.func @list_c1(%s: !dspark.sequence<tensor<2xf32>>) {
+  // expected-error @+1 {{has no operation 'shuffle' on lists}}
+  %0 = dspark.list "shuffle"(%s) : (!dspark.sequence<tensor<2xf32>>) -> !dspark.sequence<tensor<2xf32>>
+  return
+}
+
+// -----
+
+// list_c2
+func.func @list_c2(%s: !dspark.sequence<tensor<2xf32>>) {
+  // expected-error @+1 {{expected 2 to 3 operands, found 1}}
+  %0 = dspark.list "insert"(%s) : (!dspark.sequence<tensor<2xf32>>) -> !dspark.sequence<tensor<2xf32>>
+  return
+}
+
+// -----
+
+// if_c2, of lists
+func.func @if_lists(%c: tensor<i1>, %s: !dspark.sequence<tensor<2xf32>>, %x: tensor<2xf32>) {
+  // expected-error @+1 {{yielded value 0 expected a value of '!dspark.sequence<tensor<2xf32>>', found 'tensor<2xf32>'}}
+  %0 = dspark.if %c : tensor<i1> -> !dspark.sequence<tensor<2xf32>> {
+    dspark.yield %s : !dspark.sequence<tensor<2xf32>>
+  } else {
+    dspark.yield %x : tensor<2xf32>
+  }
+  return
+}

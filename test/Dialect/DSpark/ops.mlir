@@ -90,3 +90,23 @@ func.func @regions(%x: tensor<4x8xf32>, %b: tensor<8xf32>, %c: tensor<i1>, %t: t
   }
   return
 }
+
+// CHECK-LABEL: @lists
+// CHECK-SAME: !dspark.sequence<tensor<?xf32>>
+// CHECK-SAME: !dspark.map<tensor<?x!dspark.string>, tensor<?xi64>>
+func.func @lists(%s: !dspark.sequence<tensor<?xf32>>, %m: !dspark.map<tensor<?x!dspark.string>, tensor<?xi64>>,
+                 %x: tensor<4xf32>, %c: tensor<i1>) -> !dspark.optional<tensor<?xf32>> {
+  // CHECK: dspark.list "insert"(%{{.*}}, %{{.*}}) : (!dspark.sequence<tensor<?xf32>>, tensor<4xf32>) -> !dspark.sequence<tensor<?xf32>>
+  %0 = dspark.list "insert"(%s, %x) : (!dspark.sequence<tensor<?xf32>>, tensor<4xf32>) -> !dspark.sequence<tensor<?xf32>>
+  // CHECK: dspark.list "concat"(%{{.*}}) {axis = 0 : i64} : (!dspark.sequence<tensor<?xf32>>) -> tensor<?xf32>
+  %1 = dspark.list "concat"(%0) {axis = 0 : i64} : (!dspark.sequence<tensor<?xf32>>) -> tensor<?xf32>
+  // CHECK: dspark.if %{{.*}} : tensor<i1> -> !dspark.optional<tensor<?xf32>> {
+  %2 = dspark.if %c : tensor<i1> -> !dspark.optional<tensor<?xf32>> {
+    %3 = dspark.list "construct"(%x) : (tensor<4xf32>) -> !dspark.optional<tensor<4xf32>>
+    dspark.yield %3 : !dspark.optional<tensor<4xf32>>
+  } else {
+    %4 = dspark.list "construct"() : () -> !dspark.optional<tensor<?xf32>>
+    dspark.yield %4 : !dspark.optional<tensor<?xf32>>
+  }
+  return %2 : !dspark.optional<tensor<?xf32>>
+}

@@ -13,6 +13,8 @@ namespace {
 
 using ::onnx::GraphProto;
 using ::onnx::ModelProto;
+using ::onnx::TensorProto;
+using ::onnx::TypeProto;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -304,8 +306,24 @@ TEST_F(Import, FunctionsMayNotCallThemselves) {
 
 TEST_F(Import, InputsOfOtherTypesAreRefused) {
   ModelProto model = oneNode("Relu", {"3"});
-  model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type();
-  EXPECT_THAT(text(model), HasSubstr("input 'x': sequence types are not supported yet"));
+  TypeProto *type = model.mutable_graph()->mutable_input(0)->mutable_type();
+  type->mutable_sequence_type();
+  EXPECT_THAT(text(model), HasSubstr("input 'x': it has no type"));
+  for (int i = 0; i < 5; ++i)
+    type = type->mutable_sequence_type()->mutable_elem_type();
+  type->mutable_tensor_type()->set_elem_type(TensorProto::FLOAT);
+  EXPECT_THAT(text(model), HasSubstr("input 'x': lists are nested 5 deep; at most 4 are supported"));
+  model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sparse_tensor_type();
+  EXPECT_THAT(text(model), HasSubstr("input 'x': sparse tensor types are not supported"));
+  model.mutable_graph()
+      ->mutable_input(0)
+      ->mutable_type()
+      ->mutable_sequence_type()
+      ->mutable_elem_type()
+      ->mutable_tensor_type()
+      ->set_elem_type(TensorProto::FLOAT);
+  EXPECT_THAT(text(model),
+              HasSubstr("operand 0 of unary is !dspark.sequence<tensor<*xf32>>; expected a tensor"));
   model = oneNode("Relu", {"3"});
   model.mutable_graph()->mutable_input(0)->clear_type();
   EXPECT_THAT(text(model), HasSubstr("input 'x' has no type"));
