@@ -23,6 +23,9 @@ void preparePagedCacheWrite(const KernelCall &call, KernelWork &work);
 void runPagedCacheWrite(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
 void prepareRotaryEmbedding(const KernelCall &call, KernelWork &work);
+bool acceptsRotaryHalves(const KernelCall &call);
+void runRotaryHalvesAvx2(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+void runRotaryHalvesAvx512(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void runRotaryEmbedding(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void prepareLinearAttention(const KernelCall &call, KernelWork &work);
 void runLinearAttention(const KernelCall &call, const KernelWork &work, const KernelPart &part);

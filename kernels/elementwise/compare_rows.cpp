@@ -14,13 +14,25 @@ struct CompareState {
   BroadcastLoops<2> loops;
   CompareKind kind;
   const CompareLoop *forms;
+  int outer; // the operand of which one element serves a row while the rows of the other repeat; -1 if none
 };
+
+// [N,1] against [M], as in one-hot: rows too short to be worth a call or a gather each.
+int outerOperand(const BroadcastLoops<2> &loops) {
+  if (loops.rank != 2 || loops.dims[1] >= kLongRow)
+    return -1;
+  for (int k : {0, 1})
+    if (loops.strides[k][1] == 0 && loops.strides[1 - k][0] == 0 && loops.strides[1 - k][1] == 1)
+      return k;
+  return -1;
+}
 
 template <Isa isa> void prepareCompare(const KernelCall &call, KernelWork &work) {
   auto &state = work.make<CompareState>();
   state.kind = compareKind(call.attrs.s("kind", ""));
   state.forms = floatLoops(isa).compare[int(state.kind)];
   collapseLoops(call.out[0], call.in, state.loops);
+  state.outer = outerOperand(state.loops);
   prepareElementwise(call, work, 1);
 }
 
@@ -41,28 +53,46 @@ void runCompareF32(const KernelCall &call, const KernelWork &work, const KernelP
   });
 }
 
-template <typename T, CompareKind kind>
-void compareLoop(const T *a, int64_t aStride, const T *b, int64_t bStride, uint8_t *y, int64_t n) {
-  if (aStride == 1 && bStride == 1)
-    for (int64_t i = 0; i < n; ++i)
-      y[i] = compareValues<T>(kind, a[i], b[i]);
-  else
-    for (int64_t i = 0; i < n; ++i)
-      y[i] = compareValues<T>(kind, a[i * aStride], b[i * bStride]);
+/// 0 where one element serves the block, else the operand's step.
+template <typename T, CompareKind kind, int aStep, int bStep>
+void compareLoop(const T *a, const T *b, uint8_t *y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = compareValues<T>(kind, a[i * aStep], b[i * bStep]);
 }
+template <typename T> using CompareBlock = void (*)(const T *, const T *, uint8_t *, int64_t);
+/// Indexed by kind, then by the bits of (a, b) being one element.
 template <typename T>
-constexpr void (*kCompareLoops[])(const T *, int64_t, const T *, int64_t, uint8_t *, int64_t) = {
-#define DSPARK_COMPARE(name) compareLoop<T, CompareKind::k_##name>,
+constexpr CompareBlock<T> kCompareLoops[][4] = {
+#define DSPARK_COMPARE(name)                                                                                 \
+  {compareLoop<T, CompareKind::k_##name, 1, 1>, compareLoop<T, CompareKind::k_##name, 1, 0>,                 \
+   compareLoop<T, CompareKind::k_##name, 0, 1>, compareLoop<T, CompareKind::k_##name, 0, 0>},
 #include "kernels/elementwise/kinds.def"
 };
+
+// Rows of n results, of which [begin, end) are this part's.
+template <typename T>
+void compareOuter(const CompareState &state, const KernelCall &call, uint8_t *y, int64_t begin, int64_t end) {
+  bool isA = state.outer == 0;
+  CompareBlock<T> loop = kCompareLoops<T>[int(state.kind)][isA ? 2 : 1];
+  const T *one = call.in[size_t(state.outer)].as<const T>(), *many = call.in[isA ? 1 : 0].as<const T>();
+  int64_t n = state.loops.dims[1], stride = state.loops.strides[state.outer][0];
+  for (int64_t i = begin; i < end;) {
+    int64_t row = i / n, column = i % n, count = std::min(n - column, end - i);
+    loop(isA ? one + row * stride : many + column, isA ? many + column : one + row * stride, y + i, count);
+    i += count;
+  }
+}
 
 void runCompare(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const auto &state = work.get<CompareState>();
   uint8_t *y = call.out[0].as<uint8_t>();
   dispatchNumber(call.in[0].type, [&]<typename T>() {
+    if (state.outer >= 0)
+      return compareOuter<T>(state, call, y, int64_t(part.begin) * kElementwiseTile,
+                             std::min(state.loops.total, int64_t(part.end) * kElementwiseTile));
     forBlocks(state.loops, call.in, part, INT64_MAX, [&](const BlockOperand *x, int64_t i, int64_t n) {
-      kCompareLoops<T>[int(state.kind)](static_cast<const T *>(x[0].data), !x[0].isScalar,
-                                        static_cast<const T *>(x[1].data), !x[1].isScalar, y + i, n);
+      kCompareLoops<T>[int(state.kind)][x[0].isScalar * 2 + x[1].isScalar](
+          static_cast<const T *>(x[0].data), static_cast<const T *>(x[1].data), y + i, n);
     });
   });
 }

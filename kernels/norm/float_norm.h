@@ -1,6 +1,7 @@
 // The inner loops of f32 softmax and normalisations, one table per ISA level (float_norm_impl.h is compiled
 // three times). Rows are contiguous; each is computed by one call, so results do not depend on tiles.
 #pragma once
+#include "kernels/common/isa.h"
 #include <cstdint>
 
 namespace dspark::norm_ops {
@@ -21,5 +22,9 @@ struct FloatNorm {
 };
 
 extern const FloatNorm kFloatNormBaseline, kFloatNormAvx2, kFloatNormAvx512;
+
+inline const FloatNorm &floatNorm(Isa isa) {
+  return isa == Isa::Avx512 ? kFloatNormAvx512 : isa == Isa::Avx2 ? kFloatNormAvx2 : kFloatNormBaseline;
+}
 
 } // namespace dspark::norm_ops

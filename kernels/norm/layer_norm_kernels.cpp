@@ -71,20 +71,21 @@ void prepareRows(const KernelCall &call, KernelWork &work) {
   work.scratchPerThread = size_t(work.get<LayerState>().size) * 3 * sizeof(float);
 }
 
-template <const FloatNorm &kSimd>
-void runRows(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+template <Isa isa> void runRows(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const LayerState &s = work.get<LayerState>();
   RowRange rows(s.rows, work.tiles[0], part);
   float *buffer = reinterpret_cast<float *>(part.scratch);
-  const float *scale = call.has(1) ? loadRow(call.in[1], 0, s.size, buffer + s.size) : nullptr;
-  const float *bias = call.has(2) ? loadRow(call.in[2], 0, s.size, buffer + 2 * s.size) : nullptr;
+  const FloatNorm &simd = floatNorm(isa);
+  RowsAsFloat asFloat(isa);
+  const float *scale = call.has(1) ? asFloat.load(call.in[1], 0, s.size, buffer + s.size) : nullptr;
+  const float *bias = call.has(2) ? asFloat.load(call.in[2], 0, s.size, buffer + 2 * s.size) : nullptr;
   for (int64_t row = rows.begin; row < rows.end; ++row) {
-    const float *x = loadRow(call.in[0], row * s.size, s.size, buffer);
-    float *y = rowTarget(call.out[0], row * s.size, buffer);
-    float mean = s.isRms ? 0.0f : kSimd.mean(x, s.size);
-    float inverse = 1.0f / std::sqrt(kSimd.meanSquare(x, s.size, mean) + float(s.epsilon));
-    kSimd.normalize(x, y, s.size, mean, inverse, scale, bias);
-    storeRow(call.out[0], row * s.size, s.size, y);
+    const float *x = asFloat.load(call.in[0], row * s.size, s.size, buffer);
+    float *y = asFloat.target(call.out[0], row * s.size, buffer);
+    float mean = s.isRms ? 0.0f : simd.mean(x, s.size);
+    float inverse = 1.0f / std::sqrt(simd.meanSquare(x, s.size, mean) + float(s.epsilon));
+    simd.normalize(x, y, s.size, mean, inverse, scale, bias);
+    asFloat.store(call.out[0], row * s.size, s.size, y);
     storeStatistic(call, 1, row, mean);
     storeStatistic(call, 2, row, inverse);
   }
@@ -136,10 +137,9 @@ void runAny(const KernelCall &call, const KernelWork &work, const KernelPart &pa
 }
 
 constexpr Kernel kRows[] = {
-    {"layer_norm", "layer_norm_float_avx512", Isa::Avx512, acceptsRows, prepareRows,
-     runRows<kFloatNormAvx512>},
-    {"layer_norm", "layer_norm_float_avx2", Isa::Avx2, acceptsRows, prepareRows, runRows<kFloatNormAvx2>},
-    {"layer_norm", "layer_norm_float", Isa::Baseline, acceptsRows, prepareRows, runRows<kFloatNormBaseline>},
+    {"layer_norm", "layer_norm_float_avx512", Isa::Avx512, acceptsRows, prepareRows, runRows<Isa::Avx512>},
+    {"layer_norm", "layer_norm_float_avx2", Isa::Avx2, acceptsRows, prepareRows, runRows<Isa::Avx2>},
+    {"layer_norm", "layer_norm_float", Isa::Baseline, acceptsRows, prepareRows, runRows<Isa::Baseline>},
     {"layer_norm", "layer_norm_any", Isa::Baseline, acceptsAny, prepareAny, runAny},
 };
 

@@ -59,23 +59,24 @@ void prepareSimd(const KernelCall &call, KernelWork &work) {
     work.scratchPerThread = size_t(s.size) * sizeof(float);
 }
 
-template <const FloatNorm &kSimd>
-void runSimd(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+template <Isa isa> void runSimd(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const SoftmaxState &s = work.get<SoftmaxState>();
   RowRange units(s.units, work.tiles[0], part);
   float *buffer = reinterpret_cast<float *>(part.scratch);
+  const FloatNorm &simd = floatNorm(isa);
+  RowsAsFloat asFloat(isa);
   int64_t strips = (s.inner + kColumns - 1) / kColumns;
   for (int64_t unit = units.begin; unit < units.end; ++unit) {
     if (s.inner == 1) {
-      const float *x = loadRow(call.in[0], unit * s.size, s.size, buffer);
-      float *y = rowTarget(call.out[0], unit * s.size, buffer);
-      kSimd.softmaxRow(x, y, s.size, s.isLog);
-      storeRow(call.out[0], unit * s.size, s.size, y);
+      const float *x = asFloat.load(call.in[0], unit * s.size, s.size, buffer);
+      float *y = asFloat.target(call.out[0], unit * s.size, buffer);
+      simd.softmaxRow(x, y, s.size, s.isLog);
+      asFloat.store(call.out[0], unit * s.size, s.size, y);
       continue;
     }
     int64_t column = unit % strips * kColumns, at = unit / strips * s.size * s.inner + column;
-    kSimd.softmaxLanes(call.in[0].as<const float>() + at, call.out[0].as<float>() + at, s.size, s.inner,
-                       std::min(kColumns, s.inner - column), s.isLog);
+    simd.softmaxLanes(call.in[0].as<const float>() + at, call.out[0].as<float>() + at, s.size, s.inner,
+                      std::min(kColumns, s.inner - column), s.isLog);
   }
 }
 
@@ -132,9 +133,9 @@ void runAny(const KernelCall &call, const KernelWork &work, const KernelPart &pa
 }
 
 constexpr Kernel kRows[] = {
-    {"softmax", "softmax_float_avx512", Isa::Avx512, acceptsSimd, prepareSimd, runSimd<kFloatNormAvx512>},
-    {"softmax", "softmax_float_avx2", Isa::Avx2, acceptsSimd, prepareSimd, runSimd<kFloatNormAvx2>},
-    {"softmax", "softmax_float", Isa::Baseline, acceptsSimd, prepareSimd, runSimd<kFloatNormBaseline>},
+    {"softmax", "softmax_float_avx512", Isa::Avx512, acceptsSimd, prepareSimd, runSimd<Isa::Avx512>},
+    {"softmax", "softmax_float_avx2", Isa::Avx2, acceptsSimd, prepareSimd, runSimd<Isa::Avx2>},
+    {"softmax", "softmax_float", Isa::Baseline, acceptsSimd, prepareSimd, runSimd<Isa::Baseline>},
     {"softmax", "softmax_any", Isa::Baseline, acceptsAny, prepareAny, runAny},
 };
 

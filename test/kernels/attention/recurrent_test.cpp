@@ -1,6 +1,7 @@
 // rotary_embedding, linear_attention, causal_conv_with_state and swiglu: against their definitions, and the
 // property each exists for (angles, a state that may be cut anywhere, a convolution that may be cut
 // anywhere).
+#include "kernels/common/element.h"
 #include "test/kernels/kernel_case.h"
 #include <cmath>
 #include <gmock/gmock.h>
@@ -57,6 +58,24 @@ TEST(RotaryEmbedding, PositionsOutsideTheCacheStayInside) {
   ids.dims = {1, 2};
   Tensor x = floats({1, 2, 3, 4}, {1, 1, 2, 2});
   expectNear(runOp("rotary_embedding", {x, cache[0], cache[1], ids})[0].as<float>(), x.as<float>(), 4, 0);
+}
+
+TEST(RotaryEmbedding, HalvesAreRotatedInF32AndRoundedOnce) {
+  std::mt19937 rng(3);
+  for (DType type : {DType::F16, DType::BF16})
+    for (int64_t interleaved : {0, 1}) {
+      std::vector<Tensor> in = {zeros(type, {2, 3, 5, 22}), zeros(type, {2, 5, 9}), zeros(type, {2, 5, 9})};
+      for (Tensor &t : in)
+        for (int64_t i = 0; i < t.elements(); ++i) {
+          float v = std::uniform_real_distribution<float>(-1, 1)(rng);
+          t.as<uint16_t>()[i] = type == DType::F16 ? F16(v).bits : BF16(v).bits;
+        }
+      AttrList attrs;
+      attrs.set("rotary_embedding_dim", 18).set("interleaved", interleaved);
+      Tensor want = runOp("rotary_embedding", in, attrs)[0];
+      for (const Kernel *row : rowsOf("rotary_embedding"))
+        EXPECT_EQ(runRow(*row, in, attrs)[0].bytes, want.bytes) << row->name;
+    }
 }
 
 AttrList linearAttributes(const char *rule) {
