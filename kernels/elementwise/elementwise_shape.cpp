@@ -93,7 +93,7 @@ InferStatus inferCompare(InferContext &ctx) {
     return InferStatus::Error;
   if (ctx.in[0].type == DType::String && kind != CompareKind::k_eq)
     return ctx.fail("strings are compared for equality only, found kind " + quoted(kindName(kind)));
-  if (!canFold(ctx))
+  if (!canFold(ctx) || ctx.in[0].type == DType::String)
     return InferStatus::Ok;
   const TensorInfo &a = ctx.in[0], &b = ctx.in[1];
   BroadcastIndex fromA(a, ctx.out[0]), fromB(b, ctx.out[0]);
