@@ -53,7 +53,7 @@ private:
       FailureOr<FusedProgram> program = buildFusedProgram(fused);
       if (failed(program))
         return failure();
-      launch(op, "fused", fusedConfig(*program, builder.getContext()));
+      launch(op, isReduced(*program) ? "fused_reduce" : "fused", fusedConfig(*program, builder.getContext()));
     } else if (auto kernel = dyn_cast<ir::KernelOp>(op)) {
       launch(op, kernel.getName(), kernel.getConfigAttr());
     } else if (isa<ir::ShapeInterface>(op)) {

@@ -1,6 +1,9 @@
 #include "compiler/Conversion/FusedProgram.h"
 #include "dialects/DSpark/Infer.h"
+#include "dialects/DSpark/RowAxes.h"
 #include "kernels/elementwise/kinds.h"
+#include "kernels/fused/passes.h"
+#include <bit>
 
 using namespace mlir;
 
@@ -66,9 +69,21 @@ bool isSimpleExponent(Value value) {
   return exponent && llvm::is_contained({-1.0f, -0.5f, 0.0f, 0.5f, 1.0f, 2.0f, 3.0f, 4.0f}, *exponent);
 }
 
+std::optional<FusedReduce> reduceKind(StringRef kind) {
+  return llvm::StringSwitch<std::optional<FusedReduce>>(kind)
+      .Case("sum", FusedReduce::Sum)
+      .Case("mean", FusedReduce::Mean)
+      .Case("max", FusedReduce::Max)
+      .Case("min", FusedReduce::Min)
+      .Default(std::nullopt);
+}
+
 class Builder {
 public:
-  explicit Builder(ir::FusedOp op) : op(op) { program.inputs = int(op.getNumOperands()); }
+  explicit Builder(ir::FusedOp op) : op(op) {
+    program.inputs = int(op.getNumOperands());
+    program.rowAxes = int(op.getRowAxes().value_or(0));
+  }
 
   FailureOr<FusedProgram> run() {
     Block &body = op.getBody().front();
@@ -79,11 +94,98 @@ public:
         return inner.emitError("cannot be part of a fused program"), failure();
     for (Value yielded : body.getTerminator()->getOperands())
       program.results.push_back(numbers.lookup(yielded));
+    for (Type result : op.getResultTypes())
+      program.shapes.push_back(shapeOf(cast<TensorType>(result)));
+    if (program.rowAxes > 0)
+      keepRows();
     return std::move(program);
   }
 
 private:
+  int push(FusedInstruction instruction) {
+    program.code.push_back(instruction);
+    return program.inputs + int(program.code.size()) - 1;
+  }
+  int constant(double value) { return push({FusedCategory::Constant, 0, 0, 0, 0, float(value), 0}); }
+  int unary(UnaryKind kind, int x) {
+    UnaryDefaults defaults = unaryDefaults(kind);
+    return push({FusedCategory::Unary, uint8_t(kind), x, 0, 0, float(defaults.alpha), float(defaults.beta)});
+  }
+  int binary(BinaryKind kind, int x, int y) {
+    return push({FusedCategory::Binary, uint8_t(kind), x, y, 0, 0, 0});
+  }
+  int reduce(FusedReduce kind, int x) { return push({FusedCategory::Reduce, uint8_t(kind), x, 0, 0, 0, 0}); }
+
+  // The value number of operand i, or -1 if it is absent.
+  int number(Operation *inner, unsigned i) {
+    auto it = i < inner->getNumOperands() ? numbers.find(inner->getOperand(i)) : numbers.end();
+    return it == numbers.end() ? -1 : it->second;
+  }
+
   LogicalResult add(Operation *inner) {
+    if (isa<ir::NoneOp>(inner))
+      return success();
+    FailureOr<int> result = isa<ir::SoftmaxOp>(inner)     ? softmax(cast<ir::SoftmaxOp>(inner))
+                            : isa<ir::LayerNormOp>(inner) ? layerNorm(cast<ir::LayerNormOp>(inner))
+                            : isa<ir::ReduceOp>(inner)    ? reduction(cast<ir::ReduceOp>(inner))
+                                                          : elementwise(inner);
+    if (failed(result))
+      return failure();
+    numbers[inner->getResult(0)] = *result;
+    return success();
+  }
+
+  // The steps of the catalogue's kernels (kernels/norm), so that fusing moves no result further than the
+  // order of sums does.
+  FailureOr<int> softmax(ir::SoftmaxOp inner) {
+    int shifted = number(inner, 0);
+    shifted = binary(BinaryKind::k_sub, shifted, reduce(FusedReduce::Max, shifted));
+    int e = unary(UnaryKind::k_exp, shifted), sum = reduce(FusedReduce::Sum, e);
+    if (inner.getKind().value_or("softmax") == "softmax")
+      return binary(BinaryKind::k_mul, e, unary(UnaryKind::k_reciprocal, sum));
+    return binary(BinaryKind::k_sub, shifted, unary(UnaryKind::k_log, sum));
+  }
+
+  FailureOr<int> layerNorm(ir::LayerNormOp inner) {
+    int centred = number(inner, 0);
+    if (inner.getKind().value_or("layer") == "layer")
+      centred = binary(BinaryKind::k_sub, centred, reduce(FusedReduce::Mean, centred));
+    int variance = reduce(FusedReduce::Mean, binary(BinaryKind::k_mul, centred, centred));
+    double epsilon = inner.getEpsilon() ? inner.getEpsilon()->convertToDouble() : 1e-5;
+    int inverse = unary(UnaryKind::k_rsqrt, binary(BinaryKind::k_add, variance, constant(epsilon)));
+    int y = binary(BinaryKind::k_mul, centred, inverse);
+    if (int scale = number(inner, 1); scale >= 0)
+      y = binary(BinaryKind::k_mul, y, scale);
+    if (int bias = number(inner, 2); bias >= 0)
+      y = binary(BinaryKind::k_add, y, bias);
+    return y;
+  }
+
+  FailureOr<int> reduction(ir::ReduceOp inner) {
+    StringRef kind = inner.getKind();
+    int x = number(inner, 0);
+    if (std::optional<FusedReduce> plain = reduceKind(kind))
+      return reduce(*plain, x);
+    if (kind == "l1")
+      return reduce(FusedReduce::Sum, unary(UnaryKind::k_abs, x));
+    if (kind == "log_sum")
+      return unary(UnaryKind::k_log, reduce(FusedReduce::Sum, x));
+    if (kind == "log_sum_exp") {
+      // An infinite maximum cannot be subtracted, and need not be.
+      int top = reduce(FusedReduce::Max, x), size = unary(UnaryKind::k_abs, top);
+      int isFinite = push({FusedCategory::Compare, uint8_t(CompareKind::k_lt), size,
+                           constant(std::numeric_limits<float>::infinity()), 0, 0, 0});
+      int shift = push({FusedCategory::Select, 0, isFinite, top, constant(0), 0, 0});
+      int sum = reduce(FusedReduce::Sum, unary(UnaryKind::k_exp, binary(BinaryKind::k_sub, x, shift)));
+      return binary(BinaryKind::k_add, unary(UnaryKind::k_log, sum), shift);
+    }
+    if (kind != "l2" && kind != "sum_square")
+      return failure();
+    int squares = reduce(FusedReduce::Sum, binary(BinaryKind::k_mul, x, x));
+    return kind == "l2" ? unary(UnaryKind::k_sqrt, squares) : squares;
+  }
+
+  FailureOr<int> elementwise(Operation *inner) {
     FusedInstruction instruction{};
     ValueRange operands = inner->getOperands();
     if (auto constant = dyn_cast<ir::ConstantOp>(inner)) {
@@ -131,10 +233,94 @@ private:
         return failure();
       *slots[index] = it->second;
     }
-    numbers[inner->getResult(0)] = program.inputs + int(program.code.size());
-    program.code.push_back(instruction);
-    return success();
+    return push(instruction);
   }
+
+  int fullRank() {
+    int rank = 0;
+    for (Type type : op.getOperandTypes())
+      if (auto ranked = dyn_cast<RankedTensorType>(type))
+        rank = std::max<int>(rank, ranked.getRank());
+    return rank;
+  }
+
+  // Whether the last row_axes dims of a type are 1, or missing in a tensor of the full rank.
+  bool isUniform(TensorType type) {
+    if (!type.hasRank())
+      return false;
+    return llvm::all_of(type.getShape().take_back(size_t(program.rowAxes)),
+                        [](int64_t dim) { return dim == 1; });
+  }
+
+  FusedShape shapeOf(TensorType result) {
+    if (program.rowAxes == 0 || !result.hasRank())
+      return FusedShape::Full;
+    return result.getRank() < fullRank() ? FusedShape::Dropped
+           : isUniform(result)           ? FusedShape::Kept
+                                         : FusedShape::Full;
+  }
+
+  // What a value costs to compute again from what a pass reads, in loads and additions.
+  double costOf(int value, const FusedPasses &passes) {
+    std::vector<bool> counted(size_t(program.inputs) + program.code.size(), false);
+    SmallVector<int> work{value};
+    double cost = 0;
+    while (!work.empty()) {
+      int v = work.pop_back_val();
+      if (counted[size_t(v)] || passes.isUniform[v])
+        continue;
+      counted[size_t(v)] = true;
+      bool isRead = v < program.inputs || (v != value && llvm::is_contained(program.kept, v));
+      if (isRead) {
+        ++cost;
+        continue;
+      }
+      const FusedInstruction &i = program.code[size_t(v - program.inputs)];
+      const int operands[] = {i.a, i.b, i.c};
+      work.append(operands, operands + FusedProgram::operandCount(i.category));
+      cost += instructionCost(i);
+    }
+    return cost;
+  }
+
+  static double instructionCost(const FusedInstruction &i) {
+    switch (i.category) {
+    case FusedCategory::Unary:
+      switch (UnaryKind(i.kind)) {
+      case UnaryKind::k_abs:
+      case UnaryKind::k_neg:
+      case UnaryKind::k_relu:
+      case UnaryKind::k_leaky_relu:
+        return 1;
+      case UnaryKind::k_sqrt:
+      case UnaryKind::k_reciprocal:
+        return 4;
+      default:
+        return 12;
+      }
+    case FusedCategory::Binary:
+      return BinaryKind(i.kind) == BinaryKind::k_div || BinaryKind(i.kind) == BinaryKind::k_pow ? 4 : 1;
+    default:
+      return 1;
+    }
+  }
+
+  // A value that several passes need is kept where computing it again costs more than storing and loading it.
+  // Users first: what a kept value is made of is then needed less.
+  void keepRows() {
+    uint32_t uniform = 0;
+    for (auto [k, type] : llvm::enumerate(op.getOperandTypes()))
+      uniform |= uint32_t(isUniform(cast<TensorType>(type))) << k;
+    for (int v = program.inputs + int(program.code.size()); v-- > program.inputs;) {
+      FusedPasses passes = planPasses(program.body(), uniform);
+      int uses = std::popcount(passes.runs[v]);
+      if (uses < 2 || costOf(v, passes) <= kKeepCost || program.kept.size() == size_t(kMaxFusedKept))
+        continue;
+      program.kept.insert(program.kept.begin(), v);
+    }
+  }
+
+  static constexpr double kKeepCost = 6;
 
   ir::FusedOp op;
   FusedProgram program;
@@ -142,6 +328,17 @@ private:
 };
 
 } // namespace
+
+bool isFusibleReduction(Operation *op) {
+  if (op->getNumResults() != 1 || !isF32(op->getResult(0)))
+    return false;
+  if (auto softmax = dyn_cast<ir::SoftmaxOp>(op))
+    return softmax.getKind().value_or("softmax") != "hardmax";
+  if (isa<ir::LayerNormOp>(op))
+    return llvm::all_of(op->getOperands(), [](Value v) { return isF32(v) || isa<NoneType>(v.getType()); });
+  auto reduce = dyn_cast<ir::ReduceOp>(op);
+  return reduce && reduce.getKind() != "prod";
+}
 
 bool isFusible(Operation *op) {
   if (auto constant = dyn_cast<ir::ConstantOp>(op))
@@ -175,10 +372,28 @@ DictionaryAttr fusedConfig(const FusedProgram &program, MLIRContext *context) {
     code.append({int64_t(i.category), int64_t(i.kind), i.a, i.b, i.c});
     params.append({double(i.alpha), double(i.beta)});
   }
-  SmallVector<int64_t> results(program.results.begin(), program.results.end());
-  return builder.getDictionaryAttr({builder.getNamedAttr("program", builder.getDenseI64ArrayAttr(code)),
-                                    builder.getNamedAttr("params", builder.getDenseF64ArrayAttr(params)),
-                                    builder.getNamedAttr("results", builder.getDenseI64ArrayAttr(results))});
+  NamedAttrList config;
+  auto setInts = [&](StringRef name, auto &&values) {
+    SmallVector<int64_t> numbers;
+    for (auto value : values)
+      numbers.push_back(int64_t(value));
+    config.set(name, builder.getDenseI64ArrayAttr(numbers));
+  };
+  setInts("program", code);
+  config.set("params", builder.getDenseF64ArrayAttr(params));
+  setInts("results", program.results);
+  if (program.rowAxes > 0) {
+    config.set("row_axes", builder.getI64IntegerAttr(program.rowAxes));
+    if (!program.kept.empty())
+      setInts("kept", program.kept);
+  }
+  if (isReduced(program))
+    setInts("shapes", program.shapes);
+  return config.getDictionary(context);
+}
+
+bool isReduced(const FusedProgram &program) {
+  return llvm::any_of(program.shapes, [](FusedShape shape) { return shape != FusedShape::Full; });
 }
 
 } // namespace dspark

@@ -9,19 +9,23 @@ using namespace mlir;
 namespace dspark {
 namespace {
 
-// The innermost dim of the result that is not 1 is what generated code walks. An operand whose dim there is 1
-// (or that has no such dim) stays in place: stride 0. The runtime checks the pattern against the true shapes
-// (kernels/fused).
-std::vector<int> innerStrides(ArrayRef<TensorInfo> inputs, const TensorInfo &result, size_t outputs) {
-  int fromEnd = 1;
-  while (fromEnd <= result.rank() && result.dims[result.rank() - fromEnd].is(1))
-    ++fromEnd;
+// The innermost dim of the full shape that is not 1 is what generated code walks, or with reductions the row.
+// An operand whose dims there are 1 (or that has no such dims) stays in place: stride 0. The runtime checks
+// the pattern against the true shapes (kernels/fused).
+std::vector<int> innerStrides(ArrayRef<TensorInfo> inputs, const TensorInfo &full,
+                              const FusedProgram &program) {
+  int first = 1, last = std::max(program.rowAxes, 1); // counted from the end
+  while (program.rowAxes == 0 && first <= full.rank() && full.dims[full.rank() - first].is(1))
+    last = ++first;
   std::vector<int> inner;
   for (const TensorInfo &input : inputs) {
-    bool isBroadcast = input.rank() < fromEnd || input.dims[input.rank() - fromEnd].is(1);
-    inner.push_back(isBroadcast ? 0 : 1);
+    bool varies = false;
+    for (int back = first; back <= std::min(last, input.rank()); ++back)
+      varies |= !input.dims[input.rank() - back].is(1);
+    inner.push_back(varies);
   }
-  inner.insert(inner.end(), outputs, 1);
+  for (size_t r = 0; r < program.results.size(); ++r)
+    inner.push_back(!program.body().isReduced(r));
   return inner;
 }
 
@@ -34,8 +38,9 @@ std::optional<FusedKernelSpec> specOf(plan::LaunchOp launch) {
     if (!inputs.back().hasRank)
       return std::nullopt;
   }
-  TensorInfo result = ir::infoFromType(launch.getResult(0).getType());
-  if (!result.hasRank)
+  InferContext ctx;
+  TensorInfo full;
+  if (!broadcastDims(ctx, inputs, full))
     return std::nullopt;
   ir::AttrList attributes;
   attributes.add(launch.getConfigAttr());
@@ -46,7 +51,7 @@ std::optional<FusedKernelSpec> specOf(plan::LaunchOp launch) {
     return std::nullopt;
   spec.program = std::move(*program);
   spec.types.insert(spec.types.end(), launch.getNumResults(), DType::F32);
-  spec.inner = innerStrides(inputs, result, launch.getNumResults());
+  spec.inner = innerStrides(inputs, full, spec.program);
   return spec;
 }
 
@@ -65,7 +70,7 @@ StatusOr<GeneratedCode> generateCode(func::FuncOp func, std::optional<Isa> cap, 
   std::vector<FusedKernelSpec> specs;
   std::set<std::string> symbols;
   func.walk([&](plan::LaunchOp launch) {
-    if (launch.getOp() != "fused")
+    if (launch.getOp() != "fused" && launch.getOp() != "fused_reduce")
       return;
     std::optional<FusedKernelSpec> spec = specOf(launch);
     if (!spec)

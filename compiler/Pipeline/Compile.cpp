@@ -140,7 +140,7 @@ private:
     (*writer)->setMeta(meta());
     report.steps = int(plan->body->steps.size());
     for (auto &step : plan->body->steps)
-      report.fused += step->op == "fused";
+      report.fused += step->op == "fused" || step->op == "fused_reduce";
     DSPARK_RETURN_IF_ERROR((*writer)->finish(*plan));
     std::error_code error;
     report.planBytes = std::filesystem::file_size(options.output, error);

@@ -59,7 +59,7 @@ void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightSt
     passes.addPass(createCSEPass());
     return;
   case Phase::Regions:
-    passes.addNestedPass<func::FuncOp>(createFuseElementwisePass());
+    passes.addNestedPass<func::FuncOp>(createFuseRegionsPass());
     return;
   case Phase::Pack:
     passes.addNestedPass<func::FuncOp>(createPackWeightsPass(weights));

@@ -109,11 +109,13 @@ def ChannelsLastPass : Pass<"dspark-channels-last", "::mlir::func::FuncOp"> {
   let constructor = "::dspark::createChannelsLastPass()";
 }
 
-def FuseElementwisePass : Pass<"dspark-fuse-elementwise", "::mlir::func::FuncOp"> {
-  let summary = "Groups elementwise operations into dspark.fused regions";
+def FuseRegionsPass : Pass<"dspark-fuse-regions", "::mlir::func::FuncOp"> {
+  let summary = "Groups elementwise operations and reductions of rows into dspark.fused regions";
   let description = [{
-    A region grows from an operation to the producers whose every use is inside it, so that each intermediate tensor
-    disappears. At most 24 operands and results and 256 instructions. A single cheap operation stays as it is.
+    A region grows from an operation to its producers, so that each intermediate tensor disappears, or is written once
+    beside the result where something after the region needs it. Softmax, layer norm and reductions join where they work
+    on the last axes of the region's full shape and have a neighbour in it; alone they keep their own kernels. At most 24
+    operands and results and 256 instructions.
   }];
 }
 

@@ -340,23 +340,26 @@ def DSpark_YieldOp : DSpark_Op<"yield", [Pure, Terminator, ReturnLike]> {
 }
 
 def DSpark_FusedOp : DSpark_Op<"fused", [Pure, IsolatedFromAbove, SingleBlock]> {
-  let summary = "an elementwise region that reads and writes each tensor once";
+  let summary = "a region that reads and writes each tensor once";
   let description = [{
-    The body holds f32 unary, binary, compare, select, clip and constant operations only, and becomes one kernel.
+    The body holds f32 unary, binary, compare, select, clip and constant operations, and reductions of rows: reduce,
+    softmax and layer_norm over the last `row_axes` axes of the full shape, which is the broadcast shape of the operands.
+    It becomes one kernel.
 
-    C1: block arguments have the operands' types. C2: the body holds elementwise operations only. C3: yields match the
-    results. C4: every result has the broadcast shape of the operands.
+    C1: block arguments have the operands' types. C2: the body holds such operations only. C3: yields match the results.
+    C4: every result has the full shape or, with row_axes, that shape with row axes of 1 or without them. C5: reductions
+    are over the last row_axes axes.
 
     ```mlir
-    %y = dspark.fused(%x, %b) : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32> {
+    %y = dspark.fused(%x, %b) {row_axes = 1 : i64} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32> {
     ^bb0(%0: tensor<4x8xf32>, %1: tensor<8xf32>):
       %2 = dspark.binary(%0, %1) {kind = "add"} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
-      %3 = dspark.unary(%2) {kind = "tanh"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      %3 = dspark.softmax(%2) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       dspark.yield %3 : tensor<4x8xf32>
     }
     ```
   }];
-  let arguments = (ins Variadic<DSpark_Tensor>:$inputs);
+  let arguments = (ins Variadic<DSpark_Tensor>:$inputs, OptI64:$row_axes);
   let results = (outs Variadic<DSpark_Tensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, results) $body";

@@ -2,6 +2,7 @@
 // DSparkOps.td.
 #include "dialects/DSpark/DSpark.h"
 #include "dialects/DSpark/Infer.h"
+#include "dialects/DSpark/RowAxes.h"
 #include "kernels/common/catalogue.h"
 
 using namespace mlir;
@@ -33,6 +34,18 @@ LogicalResult verifyYield(Operation *op, Block &block, TypeRange results) {
     if (yielded != type)
       return op->emitOpError("yielded value ") << index << " expected " << type << ", found " << yielded;
   return success();
+}
+
+// Whether a type may have these dims: no number contradicts.
+bool mayHaveDims(const TensorInfo &type, ArrayRef<Dim> dims) {
+  if (!type.hasRank)
+    return true;
+  if (type.dims.size() != dims.size())
+    return false;
+  for (auto [a, b] : llvm::zip(type.dims, dims))
+    if (a.isConst() && b.isConst() && a.value() != b.value())
+      return false;
+  return true;
 }
 
 bool isOneBool(Type type) {
@@ -92,9 +105,17 @@ LogicalResult FusedOp::verify() {
   Block &block = getBody().front();
   if (failed(verifyBlockArguments(*this, block, getOperandTypes()))) // C1
     return failure();
-  for (Operation &op : block.without_terminator()) // C2
-    if (!isa<UnaryOp, BinaryOp, CompareOp, SelectOp, ClipOp, ConstantOp>(op))
-      return emitOpError("the body holds elementwise operations only, found ") << op.getName();
+  for (Operation &op : block.without_terminator()) { // C2
+    bool isReduction = isa<ReduceOp, SoftmaxOp, LayerNormOp>(op);
+    if (!isReduction && !isa<UnaryOp, BinaryOp, CompareOp, SelectOp, ClipOp, ConstantOp, NoneOp>(op))
+      return emitOpError("the body holds elementwise operations and reductions of rows only, found ")
+             << op.getName();
+    int64_t axes = isReduction ? rowAxes(&op, infoOf(op.getOperand(0)), TensorInfo()) : 0;
+    if (isReduction && (axes == 0 || axes != int64_t(getRowAxes().value_or(0)))) // C5
+      return emitOpError("expected reductions over the last row_axes = ")
+             << getRowAxes().value_or(0) << " axes, found " << op.getName() << " over "
+             << (axes > 0 ? std::to_string(axes) : "others");
+  }
   if (failed(verifyYield(*this, block, getResultTypes()))) // C3
     return failure();
   std::vector<TensorInfo> operands;
@@ -104,15 +125,17 @@ LogicalResult FusedOp::verify() {
   TensorInfo shape;
   if (!broadcastDims(ctx, operands, shape))
     return emitOpError(ctx.error);
+  if (!shape.hasRank)
+    return success();
+  int64_t axes = int64_t(getRowAxes().value_or(0));
+  if (axes < 0 || axes > shape.rank()) // C4
+    return emitOpError("expected row_axes from 0 to ") << shape.rank() << ", found " << axes;
+  std::vector<Dim> dropped(shape.dims.begin(), shape.dims.end() - axes), kept = dropped;
+  kept.resize(shape.dims.size(), Dim(1));
   for (auto [index, type] : llvm::enumerate(getResultTypes())) { // C4
     TensorInfo result = infoFromType(type);
-    if (!result.hasRank || !shape.hasRank)
-      continue;
-    bool fits = result.rank() == shape.rank();
-    for (int i = 0; fits && i < shape.rank(); ++i)
-      fits = !result.dims[i].isConst() || !shape.dims[i].isConst() ||
-             result.dims[i].value() == shape.dims[i].value();
-    if (!fits)
+    bool isReduced = axes > 0 && (mayHaveDims(result, kept) || mayHaveDims(result, dropped));
+    if (!isReduced && !mayHaveDims(result, shape.dims))
       return emitOpError("result ") << index << " expected the operands' broadcast shape "
                                     << shape.str().substr(4) << ", found " << type;
   }

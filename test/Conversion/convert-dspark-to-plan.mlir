@@ -34,6 +34,36 @@ func.func @fused(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
+// A softmax in a body becomes its steps: maximum (6, 2), difference, exponential, sum (6, 0), reciprocal, product. The
+// exponential is kept for the last pass.
+// CHECK-LABEL: @softmax
+func.func @softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  // CHECK: plan.launch "fused"(%arg0) {kept = array<i64: 3>, params = array<f64: {{.*}}>, program = array<i64: 6, 2, 0, 0, 0, 1, 1, 0, 1, 0, 0, 2, 2, 0, 0, 6, 0, 3, 0, 0, 0, 6, 4, 0, 0, 1, 2, 3, 5, 0>, results = array<i64: 6>, row_axes = 1 : i64}
+  %0 = dspark.fused(%x) {row_axes = 1 : i64} : (tensor<4x64xf32>) -> tensor<4x64xf32> {
+  ^bb0(%f: tensor<4x64xf32>):
+    %1 = dspark.softmax(%f) : (tensor<4x64xf32>) -> tensor<4x64xf32>
+    dspark.yield %1 : tensor<4x64xf32>
+  }
+  return %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// Results of fewer elements than the full shape: another operator, whose result never takes an operand's memory.
+// CHECK-LABEL: @reduced
+func.func @reduced(%x: tensor<4x64xf32>) -> tensor<4xf32> {
+  // CHECK: plan.launch "fused_reduce"(%arg0) {params = array<f64: {{.*}}>, program = array<i64: 0, 2, 0, 0, 0, 6, 1, 1, 0, 0>, results = array<i64: 2>, row_axes = 1 : i64, shapes = array<i64: 2>}
+  %0 = dspark.fused(%x) {row_axes = 1 : i64} : (tensor<4x64xf32>) -> tensor<4xf32> {
+  ^bb0(%f: tensor<4x64xf32>):
+    %1 = dspark.unary(%f) {kind = "exp"} : (tensor<4x64xf32>) -> tensor<4x64xf32>
+    %2 = dspark.reduce(%1) {kind = "mean", axes = array<i64: -1>, keepdims = 0 : i64} : (tensor<4x64xf32>) -> tensor<4xf32>
+    dspark.yield %2 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @nested
 func.func @nested(%c: tensor<i1>, %t: tensor<i64>, %x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: plan.if %arg0

@@ -131,6 +131,34 @@ class Net:
         self.value = self.add("Resize", [self.value, "", scales], **mode)
         self.spatial = [2 * n for n in self.spatial]
 
+    def rows(self):
+        """Reductions over the last axes between elementwise operations: what a region computes row by row."""
+        x, rank = self.value, 2 + len(self.spatial)
+        count = self.pick(1, 1, 2, rank - 1)
+        axes = self.constant(np.arange(rank - count, rank))
+        if self.pick(True, False):
+            mask = self.pick([1], self.shape[-1:], self.shape[-2:], [self.channels, *[1] * len(self.spatial)])
+            x = self.add("Add", [self.add("Mul", [x, self.number(0.5)]), self.weight(mask)])
+        kind = self.pick("Softmax", "LogSoftmax", "norm", "LayerNormalization", "ReduceL2", "ReduceMax", "ReduceLogSumExp", "ReduceSum")
+        if kind in ("Softmax", "LogSoftmax"):
+            y = self.add(kind, [x], axis=-1)
+        elif kind == "LayerNormalization":
+            y = self.add(kind, [x, self.weight(self.shape[-count:], 0.2, 1), self.weight(self.shape[-count:])], axis=-count)
+        elif kind == "norm":
+            centred = self.add("Sub", [x, self.add("ReduceMean", [x, axes])])
+            variance = self.add("ReduceMean", [self.add("Mul", [centred, centred]), axes])
+            y = self.add("Div", [centred, self.add("Sqrt", [self.add("Add", [variance, self.number(1e-2)])])])
+        elif kind == "ReduceL2":
+            y = self.add("Div", [x, self.add("Clip", [self.add(kind, [x, axes]), self.number(1e-3)])])
+        elif kind == "ReduceSum":
+            gate = self.add("Sigmoid", [self.add(kind, [x, axes], keepdims=1)])
+            y = self.add("Mul", [x, gate])
+        else:
+            y = self.add("Sub", [x, self.add(kind, [x, axes])])
+        if self.pick(True, False):
+            y = self.add("Add", [y, self.pick(self.value, x)])
+        self.value = y
+
     def concat(self):
         if self.channels > 48:
             return
@@ -187,7 +215,7 @@ class Net:
 
 
 LAYERS = ["conv"] * 5 + ["batchNorm", "batchNorm", "affine", "affine", "activation", "activation", "activation", "residual", "residual",
-                         "squeezeExcite", "pool", "resize", "concat", "pad", "slice", "convTranspose"]
+                         "squeezeExcite", "rows", "rows", "pool", "resize", "concat", "pad", "slice", "convTranspose"]
 
 
 def make(seed):

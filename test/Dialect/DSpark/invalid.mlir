@@ -96,7 +96,7 @@ func.func @fused_c1(%a: tensor<2xf32>) {
 
 // fused_c2
 func.func @fused_c2(%a: tensor<2x3xf32>) {
-  // expected-error @+1 {{the body holds elementwise operations only, found dspark.transpose}}
+  // expected-error @+1 {{the body holds elementwise operations and reductions of rows only, found dspark.transpose}}
   %0 = dspark.fused(%a) : (tensor<2x3xf32>) -> tensor<3x2xf32> {
   ^bb0(%x: tensor<2x3xf32>):
     %y = dspark.transpose(%x) {perm = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
@@ -125,6 +125,44 @@ func.func @fused_c4(%a: tensor<2x3xf32>, %b: tensor<3xf32>) {
   %0 = dspark.fused(%a, %b) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<3xf32> {
   ^bb0(%x: tensor<2x3xf32>, %y: tensor<3xf32>):
     dspark.yield %y : tensor<3xf32>
+  }
+  return
+}
+
+// -----
+
+// fused_c4: rows of more axes than there are
+func.func @fused_c4_axes(%a: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected row_axes from 0 to 2, found 3}}
+  %0 = dspark.fused(%a) {row_axes = 3 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%x: tensor<2x3xf32>):
+    dspark.yield %x : tensor<2x3xf32>
+  }
+  return
+}
+
+// -----
+
+// fused_c5
+func.func @fused_c5(%a: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected reductions over the last row_axes = 1 axes, found dspark.reduce over 2}}
+  %0 = dspark.fused(%a) {row_axes = 1 : i64} : (tensor<2x3xf32>) -> tensor<1x1xf32> {
+  ^bb0(%x: tensor<2x3xf32>):
+    %y = dspark.reduce(%x) {kind = "sum", axes = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<1x1xf32>
+    dspark.yield %y : tensor<1x1xf32>
+  }
+  return
+}
+
+// -----
+
+// fused_c5: a softmax is a reduction too
+func.func @fused_c5_softmax(%a: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected reductions over the last row_axes = 0 axes, found dspark.softmax over 1}}
+  %0 = dspark.fused(%a) : (tensor<2x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%x: tensor<2x3xf32>):
+    %y = dspark.softmax(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    dspark.yield %y : tensor<2x3xf32>
   }
   return
 }

@@ -67,6 +67,14 @@ func.func @regions(%x: tensor<4x8xf32>, %b: tensor<8xf32>, %c: tensor<i1>, %t: t
     %2 = dspark.unary(%1) {kind = "tanh"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
     dspark.yield %2 : tensor<4x8xf32>
   }
+  // CHECK: dspark.fused(%{{.*}}) {row_axes = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>, tensor<4xf32>) {
+  %rows:3 = dspark.fused(%x) {row_axes = 1 : i64} : (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x1xf32>, tensor<4xf32>) {
+  ^bb0(%f: tensor<4x8xf32>):
+    %s = dspark.softmax(%f) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %m = dspark.reduce(%f) {kind = "mean", axes = array<i64: -1>} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+    %l = dspark.reduce(%f) {kind = "max", axes = array<i64: 1>, keepdims = 0 : i64} : (tensor<4x8xf32>) -> tensor<4xf32>
+    dspark.yield %s, %m, %l : tensor<4x8xf32>, tensor<4x1xf32>, tensor<4xf32>
+  }
   // CHECK: dspark.region "cpu" "f32"(%{{.*}}) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
   %3 = dspark.region "cpu" "f32"(%0) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
   ^bb0(%r: tensor<4x8xf32>):
