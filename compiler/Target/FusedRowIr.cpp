@@ -5,7 +5,7 @@
 //     values that are the same for the row, before the pass that needs them
 //     for c = 0, kFusedChunk .. n1        only where the pass reduces: lanes start from the identity
 //       for j = c, W .. main              a tile: new rows to keep, results, lanes folded with it
-//       the rest of the chunk             vectors under a mask, or (baseline) element by element
+//       the rest of the chunk             a tile under a mask, or (baseline) element by element
 //       totals joined with the lanes
 //     the totals as a tree: the value of the reduction
 //
@@ -52,7 +52,7 @@ public:
 
 private:
   void emitStart(Value pointers) override {
-    Value one = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(1));
+    one = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(1));
     auto stack = [&] { return LLVM::AllocaOp::create(b, loc, pointers.getType(), laneType, one, 64); };
     for (auto [i, instruction] : llvm::enumerate(body.code))
       if (instruction.category == FusedCategory::Reduce)
@@ -152,34 +152,73 @@ private:
     Value width = index(tileWidth(level)), zero = index(0);
     Value count = arith::SubIOp::create(b, loc, end, begin);
     Value main = arith::SubIOp::create(b, loc, end, arith::RemUIOp::create(b, loc, count, width));
-    forRange(begin, main, width, [&](Value j) { emitTile(pass, active, j, zero, tileWidth(level), {}); });
-    auto laneOf = [&](Value j) -> Value { return arith::SubIOp::create(b, loc, j, main); };
+    forRange(begin, main, width, [&](Value j) { emitTile(pass, active, {j, zero, tileWidth(level), {}}); });
     if (!hasMaskedVectors(level)) {
-      forRange(main, end, index(1), [&](Value j) { emitTile(pass, active, j, laneOf(j), 1, {}); });
+      forRange(main, end, index(1),
+               [&](Value j) { emitTile(pass, active, {j, arith::SubIOp::create(b, loc, j, main), 1, {}}); });
       return;
     }
-    Value vector = index(vectorWidth(level));
-    forRange(main, end, vector, [&](Value j) {
-      Value rest = arith::MinUIOp::create(b, loc, arith::SubIOp::create(b, loc, end, j), vector);
-      emitTile(pass, active, j, laneOf(j), ShapedType::kDynamic, rest);
+    forRange(main, end, width, [&](Value j) {
+      Value rest = arith::SubIOp::create(b, loc, end, j);
+      auto maskType = VectorType::get({tileWidth(level)}, b.getI1Type());
+      emitTile(pass, active,
+               {j, zero, tileWidth(level), vector::CreateMaskOp::create(b, loc, maskType, rest)});
     });
   }
 
-  /// What a pass does to elements [j, j + size), which belong to lanes from `lane` on.
-  void emitTile(int pass, ArrayRef<Fold> active, Value j, Value lane, int64_t size, Value length) {
+  /// Elements [j, j + size) of a row, which belong to lanes from `lane` on. With a mask only its lanes exist.
+  struct Tile {
+    Value j, lane;
+    int64_t size;
+    Value mask;
+  };
+
+  /// A memref of the tile's elements at `pointer`, which is the row's. Under a mask it is a copy on the
+  /// stack, filled from the row: linalg then works on whole vectors, and no masked store (slow on AMD) hides
+  /// what a load needs.
+  Value tileView(const Tile &tile, Value pointer, Type type, bool isOutput) {
+    Value at = advance(pointer, type, toI64(tile.j));
+    if (!tile.mask)
+      return view(at, type, tile.size, {});
+    auto vectorType = VectorType::get({tile.size}, type);
+    Value room = stackTile(vectorType);
+    if (!isOutput) {
+      Value rest = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+      Value loaded = vector::MaskedLoadOp::create(b, loc, vectorType, view(at, type, tile.size, {}), index(0),
+                                                  tile.mask, rest);
+      LLVM::StoreOp::create(b, loc, loaded, room, 64);
+    }
+    return view(room, type, tile.size, {});
+  }
+
+  /// Room for a tile, at the start of the function.
+  Value stackTile(VectorType type) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(one);
+    return LLVM::AllocaOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext()), type, one, 64);
+  }
+
+  /// What a pass does to a tile.
+  void emitTile(int pass, ArrayRef<Fold> active, const Tile &tile) {
     SmallVector<Value> inputs, outputs;
     SmallVector<int> read, written; // value numbers
-    auto tile = [&](Value pointer, Type type) {
-      return view(advance(pointer, type, toI64(j)), type, size, length);
-    };
     auto isKept = [&](int v) { return llvm::is_contained(body.kept, v); };
+    // Kept rows have room for whole tiles.
+    auto keptTile = [&](int v) {
+      return view(advance(keptRow(v), b.getF32Type(), toI64(tile.j)), b.getF32Type(), tile.size, {});
+    };
     for (int v = 0; v < body.values(); ++v) {
       bool isRead = v < body.inputs || (isKept(v) && passes.level[v] < pass);
       if (!isRead || !passes.runsIn(v, pass))
         continue;
-      inputs.push_back(v < body.inputs ? tile(rowOperands[v], elementType(v))
-                                       : tile(keptRow(v), b.getF32Type()));
+      inputs.push_back(v < body.inputs ? tileView(tile, rowOperands[v], elementType(v), false) : keptTile(v));
       read.push_back(v);
+    }
+    if (tile.mask) { // 1 where an element exists
+      auto vectorType = VectorType::get({tile.size}, b.getF32Type());
+      Value ones = arith::UIToFPOp::create(b, loc, vectorType, tile.mask), room = stackTile(vectorType);
+      LLVM::StoreOp::create(b, loc, ones, room, 64);
+      inputs.push_back(view(room, b.getF32Type(), tile.size, {}));
     }
     size_t tiles = inputs.size();
     for (int v = 0; v < body.values(); ++v)
@@ -189,30 +228,47 @@ private:
       }
     for (int v : body.kept)
       if (passes.level[v] == pass && passes.runsIn(v, pass)) {
-        outputs.push_back(tile(keptRow(v), b.getF32Type()));
+        outputs.push_back(keptTile(v));
         written.push_back(v);
       }
+    size_t firstResult = outputs.size();
+    SmallVector<size_t> results;
     for (size_t r = 0; r < body.results.size(); ++r)
       if (pass == passes.count - 1 && !body.isReduced(r)) {
-        outputs.push_back(tile(rowOperands[size_t(body.inputs) + r], b.getF32Type()));
+        outputs.push_back(tileView(tile, rowOperands[size_t(body.inputs) + r], b.getF32Type(), true));
         written.push_back(body.results[r]);
+        results.push_back(size_t(body.inputs) + r);
       }
     size_t firstLanes = inputs.size() + outputs.size();
     for (const Fold &fold : active)
-      outputs.push_back(view(advance(fold.lanes, b.getF32Type(), toI64(lane)), b.getF32Type(), size, length));
+      outputs.push_back(
+          view(advance(fold.lanes, b.getF32Type(), toI64(tile.lane)), b.getF32Type(), tile.size, {}));
     AffineMap all = b.getDimIdentityMap(), none = AffineMap::get(1, 0, b.getContext());
     SmallVector<AffineMap> maps(tiles, all);
     maps.append(inputs.size() - tiles, none);
     maps.append(outputs.size(), all);
     linalg::GenericOp::create(b, loc, inputs, outputs, maps, {utils::IteratorType::parallel},
                               [&](OpBuilder &inner, Location, ValueRange arguments) {
-                                emitBody(inner, pass, read, arguments, written, active,
-                                         arguments.drop_front(firstLanes));
+                                SmallVector<Value> values(arguments.begin(), arguments.end());
+                                Value exists = tile.mask ? values[tiles - 1] : Value();
+                                if (tile.mask)
+                                  values.erase(values.begin() + ptrdiff_t(tiles - 1));
+                                emitBody(inner, pass, read, values, written, active,
+                                         arguments.drop_front(firstLanes), exists);
                               });
+    for (size_t i = 0; tile.mask && i < results.size(); ++i)
+      storeMasked(tile, outputs[firstResult + i], rowOperands[results[i]]);
   }
 
-  void emitBody(OpBuilder &inner, int pass, ArrayRef<int> read, ValueRange arguments, ArrayRef<int> written,
-                ArrayRef<Fold> active, ValueRange lanes) {
+  void storeMasked(const Tile &tile, Value room, Value pointer) {
+    auto vectorType = VectorType::get({tile.size}, b.getF32Type());
+    Value computed = vector::LoadOp::create(b, loc, vectorType, room, index(0));
+    Value target = view(advance(pointer, b.getF32Type(), toI64(tile.j)), b.getF32Type(), tile.size, {});
+    vector::MaskedStoreOp::create(b, loc, target, index(0), tile.mask, computed);
+  }
+
+  void emitBody(OpBuilder &inner, int pass, ArrayRef<int> read, ArrayRef<Value> arguments,
+                ArrayRef<int> written, ArrayRef<Fold> active, ValueRange lanes, Value exists) {
     ScalarMath math(inner, loc, level);
     SmallVector<Value> values(body.values()), results;
     for (auto [argument, v] : llvm::zip(arguments, read))
@@ -222,8 +278,10 @@ private:
         values[v] = emitInstruction(math, spec.program, body.code[v - body.inputs], values);
     for (int v : written)
       results.push_back(values[v]);
-    for (auto [fold, lane] : llvm::zip(active, lanes))
-      results.push_back(fold.join(math, lane, values[fold.operand]));
+    for (auto [fold, lane] : llvm::zip(active, lanes)) {
+      Value folded = fold.join(math, lane, values[fold.operand]);
+      results.push_back(exists ? math.select(math.nonZero(exists), folded, lane) : folded);
+    }
     linalg::YieldOp::create(inner, loc, results);
   }
 
@@ -233,6 +291,7 @@ private:
   const FusedPasses passes;
   VectorType laneType;
   SmallVector<Fold> folds;
+  Value one;                   // i64
   SmallVector<Value> keptRows; // pointers
   // Of the current row: its operands, and by value number what is the same in all of it.
   SmallVector<Value> rowOperands, uniform;
