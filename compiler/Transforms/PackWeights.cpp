@@ -55,6 +55,9 @@ public:
       return;
     if (isa<ir::MatmulOp>(op) && type.getElementType().isF32())
       packMatrix(op, *weight, type, "panel16");
+    else if (isa<ir::MatmulOp>(op) && (type.getElementType().isF16() || type.getElementType().isBF16()) &&
+             number(op, "trans_a", 0) == 0)
+      packMatrix(op, *weight, type, type.getElementType().isF16() ? "f16" : "bf16");
     else if (isa<ir::MatmulDequantOp>(op) && type.getElementType().isSignlessInteger(8))
       packMatrix(op, *weight, type, "panel16");
     else if (isa<ir::QlinearMatmulOp>(op))

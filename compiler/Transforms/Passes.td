@@ -122,7 +122,7 @@ def FuseRegionsPass : Pass<"dspark-fuse-regions", "::mlir::func::FuncOp"> {
 def PackWeightsPass : Pass<"dspark-pack-weights", "::mlir::func::FuncOp"> {
   let summary = "Gives constant operands of contractions the layout their kernels read";
   let description = [{
-    matmul b of [K, N] and matmul_dequant b -> panel16; conv weights in nhwc -> panel16, or depthwise where every group
+    matmul b of [K, N] and matmul_dequant b -> panel16, or f16 or bf16 where b is of that type; conv weights in nhwc -> panel16, or depthwise where every group
     has one input and one output channel. Packing runs when the plan is written.
   }];
   let constructor = "::dspark::createPackWeightsPass()";

@@ -151,14 +151,16 @@ def DSpark_BatchNormOp : DSpark_CatalogueOp<"batch_norm"> {
 def DSpark_MatmulOp : DSpark_CatalogueOp<"matmul"> {
   let summary = "y = act(a @ b + bias + residual)";
   let description = [{
-    Batch dims broadcast. bias is [N]; residual has the result's shape. `packed` names the layout of b's bytes.
+    Batch dims broadcast. bias is [N]; residual has the result's shape. `packed` names the layout of b's bytes; for
+    weights of few bits `arithmetic` "int8" lets the kernel quantise a's rows, and `gated` makes y = act(g) * u of
+    the two halves of b's columns.
 
     ```mlir
     %y = dspark.matmul(%a, %b) : (tensor<?x64xf32>, tensor<64x8xf32>) -> tensor<?x8xf32>
     ```
   }];
-  let arguments = (ins Operands:$inputs, OptI64:$trans_a, OptI64:$trans_b, OptStr:$packed, OptStr:$activation,
-                       OptF64:$act_alpha, OptF64:$act_beta);
+  let arguments = (ins Operands:$inputs, OptI64:$trans_a, OptI64:$trans_b, OptStr:$packed, OptStr:$arithmetic,
+                       OptI64:$gated, OptStr:$activation, OptF64:$act_alpha, OptF64:$act_beta);
 }
 
 def DSpark_MatmulDequantOp : DSpark_CatalogueOp<"matmul_dequant"> {

@@ -4,6 +4,7 @@
 #include "dialects/DSpark/Infer.h"
 #include "dialects/DSpark/RowAxes.h"
 #include "kernels/common/catalogue.h"
+#include "kernels/matmul/packed_format.h"
 
 using namespace mlir;
 
@@ -73,7 +74,8 @@ LogicalResult WeightOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape()) // C1
     return emitOpError("expected a static type, found ") << getType();
-  if (!llvm::is_contained(kLayouts, getLayout().value_or(""))) // C2
+  StringRef layout = getLayout().value_or("");
+  if (!llvm::is_contained(kLayouts, layout) && !PackedFormat::named(layout)) // C2
     return emitOpError("unknown layout '") << *getLayout() << "'";
   return success();
 }

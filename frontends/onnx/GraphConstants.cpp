@@ -46,6 +46,31 @@ mlir::Value GraphImporter::weight(mlir::Location loc, const std::string &name, W
   return value;
 }
 
+mlir::Value GraphImporter::packedWeight(mlir::Location loc, const std::string &name, Weight data) {
+  DType type = data.type;
+  std::vector<int64_t> dims = data.dims;
+  std::string layout = data.layout, unique = result.weights.add(name + "." + layout, std::move(data));
+  mlir::Value value = factory.weight(loc, unique, type, dims, layout);
+  analysis.visit(value.getDefiningOp());
+  return value;
+}
+
+std::optional<Weight> GraphImporter::known(mlir::Value value) const {
+  if (auto weight = value.getDefiningOp<ir::WeightOp>()) {
+    const Weight *found = result.weights.find(weight.getWeight().str());
+    return found && found->layout.empty() && !found->derive ? std::optional(*found) : std::nullopt;
+  }
+  auto constant = value.getDefiningOp<ir::ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  Weight weight;
+  auto type = mlir::cast<mlir::RankedTensorType>(constant.getType());
+  weight.type = ir::dtypeOf(type.getElementType());
+  weight.dims.assign(type.getShape().begin(), type.getShape().end());
+  weight.owned = ir::literalBytes(constant.getValue());
+  return weight;
+}
+
 template <typename Proto> mlir::Value GraphImporter::constant(Node &n, const Proto &tensor) {
   auto data = model.tensors->read(tensor);
   if (!data.isOk()) {

@@ -41,6 +41,13 @@ public:
   mlir::Type valueType(const ::onnx::TypeProto &type, std::string &problem);
   /// The tensor of a Constant node; null, with the node refused, if it cannot be read.
   template <typename Proto> mlir::Value constant(Node &n, const Proto &tensor);
+  /// A tensor with bytes of its own: a constant where it is small, else a weight under that name or one like
+  /// it.
+  mlir::Value weight(mlir::Location loc, const std::string &name, Weight data);
+  /// A weight whose bytes have a packed layout; `type` is the element type that operators see.
+  mlir::Value packedWeight(mlir::Location loc, const std::string &name, Weight data);
+  /// The tensor behind a value that is known at compile time; nullopt for all others.
+  std::optional<Weight> known(mlir::Value value) const;
   /// Imports `graph` at the end of `block`, whose arguments `arguments` become the graph's inputs, without a
   /// terminator. Returns its outputs; nothing if something in it could not be built (issues say what).
   std::optional<Values> body(Node &n, const ::onnx::GraphProto &graph, mlir::Block &block,
@@ -72,7 +79,6 @@ private:
   const Imported *lookUp(const Scope &scope, std::string_view name) const;
   void define(Scope &scope, const std::string &name, Imported value);
 
-  mlir::Value weight(mlir::Location loc, const std::string &name, Weight data);
   void importInputs(Scope &scope, const ::onnx::GraphProto &graph);
   void importOutputs(Scope &scope, const ::onnx::GraphProto &graph);
   mlir::Type elementType(int code, std::string &problem);

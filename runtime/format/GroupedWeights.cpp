@@ -126,7 +126,10 @@ uint64_t times(int64_t a, int64_t b, int64_t c = 1) {
   return product;
 }
 
-Status checkBytes(const GroupedWeight &w, const GroupedBytes &bytes) {
+} // namespace
+
+Status checkGrouped(const GroupedWeight &w, const GroupedBytes &bytes) {
+  DSPARK_RETURN_IF_ERROR(w.layout().status());
   int64_t groups = groupsOf(w);
   uint64_t codes, zeros;
   if (w.form == GroupedWeight::Form::NBits) {
@@ -149,8 +152,6 @@ Status checkBytes(const GroupedWeight &w, const GroupedBytes &bytes) {
   return w.hasZeros ? check("zero points", zeros, bytes.zeros.size()) : Status::ok();
 }
 
-} // namespace
-
 StatusOr<std::string> GroupedWeight::layout() const {
   DSPARK_RETURN_IF_ERROR(checkSizes(*this));
   if (scaleType != DType::F32 && scaleType != DType::F16 && scaleType != DType::BF16)
@@ -163,14 +164,12 @@ StatusOr<std::string> GroupedWeight::layout() const {
 }
 
 Status packGrouped(const GroupedWeight &weight, const GroupedBytes &bytes, std::span<std::byte> out) {
-  StatusOr<std::string> layout = weight.layout();
-  DSPARK_RETURN_IF_ERROR(layout.status());
-  DSPARK_RETURN_IF_ERROR(checkBytes(weight, bytes));
+  DSPARK_RETURN_IF_ERROR(checkGrouped(weight, bytes));
   std::vector<int64_t> order;
   if (!bytes.groupOfTerm.empty()) {
     DSPARK_ASSIGN_OR_RETURN(order, groupOrder(bytes.groupOfTerm, weight.k, weight.group));
   }
-  PackedFormat format = *PackedFormat::named(*layout);
+  PackedFormat format = *PackedFormat::named(*weight.layout());
   return packBlocks(format, weight.k, weight.n, GroupedSource(weight, bytes, format, std::move(order)), out);
 }
 

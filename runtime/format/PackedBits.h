@@ -67,6 +67,8 @@ struct GroupedBytes {
   /// The group of each term (g_idx), i32; empty: term / group. Terms are then packed in groupOrder().
   std::span<const std::byte> groupOfTerm;
 };
+/// Whether the spans have the sizes that the weight demands; reads none of them.
+Status checkGrouped(const GroupedWeight &weight, const GroupedBytes &bytes);
 Status packGrouped(const GroupedWeight &weight, const GroupedBytes &bytes, std::span<std::byte> out);
 
 /// The terms in the order in which they are packed when their groups are scattered: stable by group. A

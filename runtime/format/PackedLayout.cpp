@@ -1,4 +1,5 @@
 #include "runtime/format/PackedLayout.h"
+#include "runtime/format/PackedBits.h"
 #include <algorithm>
 #include <cstring>
 
@@ -138,7 +139,10 @@ StatusOr<uint64_t> packedBytes(std::string_view layout, const MatrixWeight &w) {
     return checkedBytes(product({w.batch, panels(w.n), kPanel, w.k, w.elementBytes}), layout);
   if (layout == "panel16k4" && w.elementBytes == 1)
     return checkedBytes(product({w.batch, panels(w.n), kPanel, (w.k + 3) / 4 * 4 + 4}), layout);
-  return unknownLayout(layout, "panel16 of 4- or 1-byte elements, or panel16k4 of bytes");
+  if ((layout == "f16" || layout == "bf16") && w.elementBytes == 2 && w.batch == 1)
+    return checkedBytes(PackedFormat::named(layout)->bytes(w.k, w.n).value_or(-1), layout);
+  return unknownLayout(layout,
+                       "panel16 of 4- or 1-byte elements, panel16k4 of bytes, or f16 or bf16 of one matrix");
 }
 
 StatusOr<uint64_t> packedBytes(std::string_view layout, const ConvWeight &w) {
@@ -166,6 +170,8 @@ Status packWeight(std::string_view layout, const MatrixWeight &w, std::span<cons
   DSPARK_RETURN_IF_ERROR(bytes.status());
   int64_t sourceBytes = product({w.batch, w.k, w.n, w.elementBytes});
   DSPARK_RETURN_IF_ERROR(checkSpans(uint64_t(sourceBytes), source.size(), *bytes, packed.size()));
+  if (w.elementBytes == 2)
+    return packHalves(layout, w.k, w.n, w.isTransposed, source, packed);
   if (layout == "panel16k4")
     packQuads(w, reinterpret_cast<const uint8_t *>(source.data()),
               reinterpret_cast<uint8_t *>(packed.data()));

@@ -8,6 +8,8 @@
 //   panel16k4  B[K, N] of 8-bit elements as [ceil(N/16)] of [ceil(K/4)][16][4] signed bytes, everything
 //   beyond K
 //              and N zero, and the sums of the 16 columns as i32. A convolution's weights as in panel16
+//   f16, bf16  B[K, N] of 16-bit elements, see kernels/matmul/packed_format.h; so are all layouts of fewer
+//              bits, which PackedBits.h writes
 //   depthwise  weights of a depthwise convolution as [spatial...][channels]; 8-bit ones are signed
 //
 // Unsigned bytes become signed by taking 128 off, so that kernels know one kind.
@@ -25,7 +27,7 @@ struct MatrixWeight {
   int64_t batch = 1;
   int64_t k = 0, n = 0;
   bool isTransposed = false;
-  int64_t elementBytes = 4; // 4 or 1
+  int64_t elementBytes = 4; // 4, 2 or 1
   bool isSigned = true;     // matters to panel16k4
 };
 

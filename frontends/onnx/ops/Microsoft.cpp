@@ -1,5 +1,6 @@
 // Operators of com.microsoft that have an equal in the catalogue.
 #include "frontends/onnx/Node.h"
+#include "frontends/onnx/ops/MatMulNBits.h"
 
 namespace dspark::onnx {
 namespace {
@@ -56,6 +57,8 @@ constexpr OpRow rows[] = {
                       "alpha:f transA:i transB:i transBatchA:i transBatchB:i")),
     skipNorm("SkipLayerNormalization", "layer", 5),
     skipNorm("SkipSimplifiedLayerNormalization", "rms", 4),
+    in(kDomain, built("MatMulNBits", 1, {3, 6}, buildMatMulNBits,
+                      "K:i! N:i! bits:i block_size:i! accuracy_level:i weight_prepacked:i")),
     // Contrib operators that onnxruntime keeps in the standard domain.
     direct("SimplifiedLayerNormalization", 1, {2, 2, 1, 2}, "layer_norm", "axis:i epsilon:f stash_type:i",
            "rms"),
