@@ -52,7 +52,7 @@ void widen(const TensorView &t, int64_t at, int64_t n, float *out) {
 }
 
 QuantizedRows rowsAt(const State &state, std::byte *shared, int64_t row) {
-  return {reinterpret_cast<int8_t *>(shared) + row * state.steps * kStepTerms,
+  return {reinterpret_cast<int8_t *>(shared) + row * QuantizedRows::rowBytes(state.steps),
           reinterpret_cast<float *>(shared + state.scalesAt) + row * state.steps,
           reinterpret_cast<float *>(shared + state.sumsAt) + row * state.steps * 2, state.steps};
 }
@@ -164,7 +164,7 @@ void prepareMatmulPacked(const KernelCall &call, KernelWork &work) {
         uint32_t(std::clamp<int64_t>(state.m * state.k >> 14, 1, std::clamp<int64_t>(state.m, 1, 64)));
   }
   cut(state, work);
-  state.scalesAt = aligned(state.m * state.steps * kStepTerms);
+  state.scalesAt = aligned(state.m * QuantizedRows::rowBytes(state.steps));
   state.sumsAt = aligned(state.scalesAt + state.m * state.steps * 4);
   if (state.isInt8)
     work.scratchShared = size_t(state.sumsAt + state.m * state.steps * 8);

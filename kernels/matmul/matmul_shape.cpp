@@ -95,6 +95,8 @@ bool checkInBits(InferContext &ctx) {
   else if (ctx.in[1].hasRank && ctx.in[1].rank() != 2)
     ctx.error = "packed " + std::string(ctx.attrs.s("packed", "")) + ": expected weights of rank 2, found " +
                 ctx.in[1].str();
+  else if (std::string_view how = ctx.attrs.s("arithmetic", "f32"); how != "f32" && how != "int8")
+    ctx.error = "arithmetic: expected f32 or int8, found " + std::string(how);
   else if (ctx.attrs.i("trans_a", 0) != 0)
     ctx.error = "packed " + std::string(ctx.attrs.s("packed", "")) + ": rows cannot be transposed";
   return ctx.error.empty();

@@ -28,12 +28,15 @@ inline constexpr int64_t kPackedRows = 128; // rows of one tile
 
 /// Rows of A quantised to 8 bits.
 struct QuantizedRows {
-  int8_t *codes; // [rows][steps * 32]
+  int8_t *codes; // [rows][steps * 32], rows rowBytes() apart
   float *scales; // [rows][steps], at least amax / 127
   /// [rows][steps][2]: of each half step (formats with two scales a step) or of the whole one (first entry):
   /// the sum of the codes, negated for zero points, times the scale for ZeroKind::Offset and Value.
   float *sums;
   int64_t steps;
+
+  /// Rows a multiple of 4 KiB apart would share the sets of the L1 cache.
+  static int64_t rowBytes(int64_t steps) { return steps * kStepTerms + (steps % 16 == 0 ? 64 : 0); }
 };
 
 struct PackedTile {
@@ -59,7 +62,7 @@ struct PackedTile {
 
 /// Sums of two panels, one chunk of codes as f32, and its scales.
 inline constexpr int64_t kPackedScratchFloats =
-    2 * kPackedRows * kPackedColumns + kChunkTerms * kPackedColumns + 8 * kChunkSteps * kPackedColumns;
+    2 * kPackedRows * kPackedColumns + kChunkTerms * kPackedColumns + (4 * kChunkSteps + 2) * kPackedColumns;
 
 struct PackedOps {
   void (*tile)(const PackedTile &);

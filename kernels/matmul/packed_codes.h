@@ -190,6 +190,9 @@ DSPARK_SIMD void products(const uint8_t *lines, const int8_t *const (&x)[R], vi 
           unroll<2>(DSPARK_LAMBDA {
             __m256i product = _mm256_maddubs_epi16(w[i], four);
             pairs[r][i] = in == 0 ? product : _mm256_add_epi16(pairs[r][i], product);
+            // Keeps the quads in order: the compiler would finish one row after the other and spill the
+            // codes.
+            asm volatile("" : "+x"(pairs[r][i]));
           });
         });
       });

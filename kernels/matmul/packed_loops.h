@@ -18,7 +18,7 @@ constexpr int64_t kFewRows = 0;
 struct QuantizedChunk {
   Chunk weights;
   QuantizedRows rows; // from the chunk's first step on
-  int64_t terms;      // of a row, its stride
+  int64_t rowBytes;
 };
 
 // Rows [row, row + R) of one chunk. The second number of a group is a zero point, or an offset.
@@ -29,7 +29,7 @@ void int8Rows(const QuantizedChunk &chunk, int64_t row, float *sums) {
   const int8_t *x[R];
   const float *rowScale[R], *rowSum[R];
   for (int r = 0; r < R; ++r) {
-    x[r] = chunk.rows.codes + (row + r) * chunk.terms;
+    x[r] = chunk.rows.codes + (row + r) * chunk.rowBytes;
     rowScale[r] = chunk.rows.scales + (row + r) * chunk.rows.steps;
     rowSum[r] = chunk.rows.sums + (row + r) * chunk.rows.steps * 2;
   }
@@ -150,7 +150,7 @@ void int8Panel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   float *codes = tile.scratch + 2 * kPackedRows * kPackedColumns;
   uint8_t *bytes = reinterpret_cast<uint8_t *>(codes);
   ChunkReader reader(tile, panel, codes + kChunkTerms * kPackedColumns);
-  QuantizedChunk chunk = {{}, tile.quantized, tile.quantized.steps * kStepTerms};
+  QuantizedChunk chunk = {{}, tile.quantized, QuantizedRows::rowBytes(tile.quantized.steps)};
   int64_t groups = (tile.rows + table->count - 1) / table->count;
   while (reader.next(chunk.weights)) {
     for (int s = 0; isUnpacked && s < chunk.weights.steps; ++s) {
@@ -328,14 +328,6 @@ void packedTile(const PackedTile &tile) {
 
 // --- rows of A ---
 
-// The largest bit pattern without sign: NaN counts as more than infinity, and stays.
-DSPARK_SIMD float largest(vi bitsOfMax) {
-  int32_t most = 0;
-  for (int i = 0; i < kLanes; ++i)
-    most = bitsOfMax[i] > most ? bitsOfMax[i] : most;
-  return __builtin_bit_cast(float, most);
-}
-
 void quantizeRow(const float *row, int64_t k, const PackedFormat &format, const QuantizedRows &out) {
   constexpr int kParts = int(kStepTerms) / kLanes;
   for (int64_t s = 0; s < out.steps; ++s, row += kStepTerms, k -= kStepTerms) {
@@ -347,18 +339,19 @@ void quantizeRow(const float *row, int64_t k, const PackedFormat &format, const 
       vi magnitude = bits(x[p]) & 0x7fffffff;
       most = magnitude > most ? magnitude : most;
     }
-    // Steps of nothing but tiny numbers keep a scale whose reciprocal is finite.
-    float amax = largest(most), scale = (amax < 0x1p-100f ? 0x1p-100f : amax) / 127.0f;
-    float by = 127.0f / (amax < 0x1p-100f ? 0x1p-100f : amax);
-    float half[2] = {0, 0};
+    // As bit patterns NaN is more than infinity, and stays. Steps of nothing but tiny numbers keep a scale
+    // whose reciprocal is finite.
+    float amax = __builtin_bit_cast(float, __builtin_reduce_max(most));
+    amax = amax < 0x1p-100f ? 0x1p-100f : amax;
+    float scale = amax / 127.0f, by = 127.0f / amax;
+    vi halves[2] = {vi(0), vi(0)};
     for (int p = 0; p < kParts; ++p) {
-      vsbyte code = __builtin_convertvector(nearestInt(x[p] * by), vsbyte);
-      *reinterpret_cast<vsbyte *>(out.codes + s * kStepTerms + p * kLanes) = code;
-      int sum = 0;
-      for (int i = 0; i < kLanes; ++i)
-        sum += code[i];
-      half[p * 2 / kParts] += float(sum);
+      vi code = nearestInt(x[p] * by);
+      *reinterpret_cast<vsbyte *>(out.codes + s * kStepTerms + p * kLanes) =
+          __builtin_convertvector(code, vsbyte);
+      halves[p * 2 / kParts] += code;
     }
+    float half[2] = {float(__builtin_reduce_add(halves[0])), float(__builtin_reduce_add(halves[1]))};
     out.scales[s] = scale;
     float factor = format.zero == ZeroKind::Constant || format.zero == ZeroKind::Byte ? -1 : scale;
     bool isSplit = format.scalesPerStep() == 2;

@@ -74,92 +74,124 @@ template <typename F> DSPARK_SIMD void put(float *out, F f) {
   unroll<kVectors>(DSPARK_LAMBDA { store(out + i * kLanes, f(int(i) * kLanes)); });
 }
 
-DSPARK_SIMD void plainNumbers(ScaleKind kind, const uint8_t *p, float *out) {
-  switch (kind) {
-  case ScaleKind::F32:
-    return put(out, [&](int at) { return load(reinterpret_cast<const float *>(p) + at); });
-  case ScaleKind::F16:
-    return put(out, [&](int at) { return f16At(p + 2 * at); });
-  case ScaleKind::BF16:
-    return put(out, [&](int at) { return bf16At(p + 2 * at); });
-  case ScaleKind::E8M0:
-    return put(out, [&](int at) { return e8m0At(p + at); });
-  default:
-    return put(out, [&](int at) { return ue4m3At(p + at); });
-  }
+constexpr int64_t bytesOf(ScaleKind kind) {
+  return kind == ScaleKind::F32 ? 4 : kind == ScaleKind::F16 || kind == ScaleKind::BF16 ? 2 : 1;
+}
+
+template <ScaleKind S> DSPARK_SIMD void plainNumbers(const uint8_t *p, float *out) {
+  put(out, [&](int at) {
+    if constexpr (S == ScaleKind::F32)
+      return load(reinterpret_cast<const float *>(p) + at);
+    else if constexpr (S == ScaleKind::F16)
+      return f16At(p + 2 * at);
+    else if constexpr (S == ScaleKind::BF16)
+      return bf16At(p + 2 * at);
+    else if constexpr (S == ScaleKind::E8M0)
+      return e8m0At(p + at);
+    else
+      return ue4m3At(p + at);
+  });
 }
 
 // Group g of a block whose factors come first, then a byte per group and column.
-DSPARK_SIMD void superNumbers(const PackedFormat &format, const uint8_t *header, int64_t g, int64_t groups,
-                              float *scale, float *zero) {
+template <ScaleKind S>
+DSPARK_SIMD void superNumbers(const uint8_t *header, int64_t g, int64_t groups, float *scale, float *zero) {
   const uint8_t *mins = header + 2 * kPackedColumns; // factors of the minima, where there are some
-  if (format.scale == ScaleKind::SuperI8) {
-    const uint8_t *bytes = header + (2 + g) * kPackedColumns;
-    return put(scale, [&](int at) { return f16At(header + 2 * at) * signedAt(bytes + at); });
-  }
-  const uint8_t *bytes = header + (4 + g) * kPackedColumns;
-  if (format.scale == ScaleKind::SuperU8) {
+  const uint8_t *bytes = header + ((S == ScaleKind::SuperI8 ? 2 : 4) + g) * kPackedColumns;
+  if constexpr (S == ScaleKind::SuperI8) {
+    put(scale, [&](int at) { return f16At(header + 2 * at) * signedAt(bytes + at); });
+  } else if constexpr (S == ScaleKind::SuperU8) {
     put(scale, [&](int at) { return f16At(header + 2 * at) * bytesAt(bytes + at); });
     bytes += groups * kPackedColumns;
-    return put(zero, [&](int at) { return -(f16At(mins + 2 * at) * bytesAt(bytes + at)); });
+    put(zero, [&](int at) { return -(f16At(mins + 2 * at) * bytesAt(bytes + at)); });
+  } else {
+    put(scale, [&](int at) { return f16At(header + 2 * at) * floats(intsAt(bytes + at) & 15); });
+    put(zero, [&](int at) { return -(f16At(mins + 2 * at) * floats(intsAt(bytes + at) >> 4)); });
   }
-  put(scale, [&](int at) { return f16At(header + 2 * at) * floats(intsAt(bytes + at) & 15); });
-  put(zero, [&](int at) { return -(f16At(mins + 2 * at) * floats(intsAt(bytes + at) >> 4)); });
 }
 
-/// Scale and zero of group g. With `isInt8` values become offsets, and biased codes are allowed for.
-__attribute__((noinline)) void groupNumbers(const PackedFormat &format, const uint8_t *header, int64_t g,
-                                            int64_t groups, bool isInt8, float *scale, float *zero) {
-  float bias = isInt8 ? float(codeBias(format.code)) : 0;
-  if (format.isSuper()) {
-    superNumbers(format, header, g, groups, scale, zero);
-  } else {
-    int64_t bytes = scaleBytes(format.scale) * kPackedColumns;
-    plainNumbers(format.scale, header + g * bytes, scale);
-    const uint8_t *zeros = header + groups * bytes;
-    if (format.zero == ZeroKind::Byte)
-      put(zero, [&](int at) { return bytesAt(zeros + g * kPackedColumns + at) - bias; });
-    else if (format.zero != ZeroKind::Constant)
-      plainNumbers(format.scale, zeros + g * bytes, zero);
-  }
+/// Scale and zero of group g of a block. With `isInt8` values become offsets, and biased codes are allowed
+/// for.
+template <ScaleKind S>
+DSPARK_SIMD void groupNumbers(const PackedFormat &format, const uint8_t *header, int64_t g, int64_t groups,
+                              bool isInt8, float *scale, float *zero) {
+  if constexpr (S >= ScaleKind::SuperI8)
+    return superNumbers<S>(header, g, groups, scale, zero);
+  constexpr int64_t kBytes = bytesOf(S) * kPackedColumns;
+  plainNumbers<S>(header + g * kBytes, scale);
   if (format.zero == ZeroKind::Constant)
-    return put(zero, [&](int) { return splat(float(format.zeroPoint) - bias); });
+    return;
+  const uint8_t *zeros = header + groups * kBytes;
+  float bias = isInt8 ? float(codeBias(format.code)) : 0;
+  if (format.zero == ZeroKind::Byte)
+    return put(zero, [&](int at) { return bytesAt(zeros + g * kPackedColumns + at) - bias; });
+  plainNumbers<S>(zeros + g * kBytes, zero);
   if (isInt8 && format.zero == ZeroKind::Value)
     put(zero, [&](int at) { return (bias - load(zero + at)) * load(scale + at); });
-  else if (bias != 0 && format.zero == ZeroKind::Offset)
+  else if (bias != 0)
     put(zero, [&](int at) { return fma(splat(bias), load(scale + at), load(zero + at)); });
 }
 
 /// Walks a panel chunk by chunk.
 class ChunkReader {
 public:
-  /// `numbers` holds 4 * kChunkSteps * 16 floats.
+  /// `numbers` holds (4 * kChunkSteps + 2) * 16 floats.
   ChunkReader(const PackedTile &tile, const uint8_t *panel, float *numbers)
-      : format(tile.format), isInt8(tile.isInt8), numbers(numbers), header(panel),
+      : format(tile.format), isInt8(tile.isInt8), numbers(numbers),
+        constant(numbers + 4 * kChunkSteps * kPackedColumns), header(panel),
         headerBytes(format.headerBytes(tile.k)), stepBytes(format.stepBytes()),
         groups(format.groupsPerBlock(tile.k)), stepsPerBlock(format.blockTerms(tile.k) / kStepTerms),
-        left((tile.k + kStepTerms - 1) / kStepTerms) {}
+        left((tile.k + kStepTerms - 1) / kStepTerms) {
+    float zero = float(format.zeroPoint - (isInt8 ? codeBias(format.code) : 0));
+    put(constant, [&](int) { return splat(zero); });
+    put(constant + kPackedColumns, [&](int) { return splat(zero); });
+  }
 
   bool next(Chunk &chunk) {
     chunk.steps = int(left < kChunkSteps ? left : kChunkSteps);
     left -= chunk.steps;
+    if (chunk.steps > 0)
+      readAny(chunk);
+    return chunk.steps > 0;
+  }
+
+private:
+  void readAny(Chunk &chunk) {
+    switch (format.scale) {
+    case ScaleKind::None:
+      return read<ScaleKind::None>(chunk);
+    case ScaleKind::F32:
+      return read<ScaleKind::F32>(chunk);
+    case ScaleKind::F16:
+      return read<ScaleKind::F16>(chunk);
+    case ScaleKind::BF16:
+      return read<ScaleKind::BF16>(chunk);
+    case ScaleKind::E8M0:
+      return read<ScaleKind::E8M0>(chunk);
+    case ScaleKind::Ue4m3:
+      return read<ScaleKind::Ue4m3>(chunk);
+    case ScaleKind::SuperI8:
+      return read<ScaleKind::SuperI8>(chunk);
+    case ScaleKind::SuperU8:
+      return read<ScaleKind::SuperU8>(chunk);
+    case ScaleKind::SuperNibbles:
+      return read<ScaleKind::SuperNibbles>(chunk);
+    }
+  }
+
+  template <ScaleKind S> void read(Chunk &chunk) {
     for (int s = 0; s < chunk.steps; ++s, ++step) {
       if (step == stepsPerBlock) {
         header += headerBytes + stepsPerBlock * stepBytes;
         step = 0;
       }
       chunk.lines[s] = header + headerBytes + step * stepBytes;
-      if (format.isFloat())
-        continue;
-      readNumbers(chunk, s);
+      if constexpr (S != ScaleKind::None)
+        readNumbers<S>(chunk, s);
     }
-    return chunk.steps > 0;
   }
 
-private:
-  void readNumbers(Chunk &chunk, int s) {
-    int perStep = format.scalesPerStep();
-    int64_t first = groups > 1 ? step * perStep : 0;
+  template <ScaleKind S> DSPARK_SIMD void readNumbers(Chunk &chunk, int s) {
     // Steps of one long group share its numbers.
     if (groups == 1 && step > 0 && s > 0) {
       chunk.scale[s] = chunk.scale[s - 1];
@@ -167,16 +199,18 @@ private:
       return;
     }
     float *scale = numbers + s * 4 * kPackedColumns, *zero = scale + 2 * kPackedColumns;
-    for (int i = 0; i < perStep; ++i)
-      groupNumbers(format, header, first + i, groups, isInt8, scale + i * kPackedColumns,
-                   zero + i * kPackedColumns);
     chunk.scale[s] = scale;
-    chunk.zero[s] = zero;
+    chunk.zero[s] = format.zero == ZeroKind::Constant ? constant : zero;
+    if (format.group != 16)
+      return groupNumbers<S>(format, header, groups > 1 ? step : 0, groups, isInt8, scale, zero);
+    for (int i = 0; i < 2; ++i)
+      groupNumbers<S>(format, header, step * 2 + i, groups, isInt8, scale + i * kPackedColumns,
+                      zero + i * kPackedColumns);
   }
 
   const PackedFormat &format;
   bool isInt8;
-  float *numbers;
+  float *numbers, *constant;
   const uint8_t *header;
   int64_t headerBytes, stepBytes, groups, stepsPerBlock, left, step = 0;
 };

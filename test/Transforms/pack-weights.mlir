@@ -67,3 +67,19 @@ func.func @bytes(%a: tensor<?x3xui8>, %x: tensor<1x8x8x4xui8>, %s: tensor<f32>, 
      : (tensor<1x8x8x4xui8>, tensor<f32>, tensor<ui8>, tensor<4x1x3x3xi8>, tensor<f32>, tensor<i8>) -> tensor<1x6x6x4xf32>
   return %0, %1 : tensor<?x2xf32>, tensor<1x6x6x4xf32>
 }
+
+// -----
+
+// 16-bit weights keep their type; rows that are transposed are not read by those kernels.
+// CHECK-LABEL: @halves
+func.func @halves(%a: tensor<8x8xbf16>) -> tensor<8x4xbf16> {
+  // CHECK: dspark.weight @w.bf16 {layout = "bf16"} : tensor<8x4xbf16>
+  // CHECK: dspark.matmul(%arg0, %{{.*}}) {packed = "bf16"}
+  // CHECK: dspark.matmul(%arg0, %{{.*}}) {trans_a = 1 : i64}
+  %w = dspark.weight @w : tensor<8x4xbf16>
+  %v = dspark.weight @v : tensor<8x4xbf16>
+  %0 = dspark.matmul(%a, %w) : (tensor<8x8xbf16>, tensor<8x4xbf16>) -> tensor<8x4xbf16>
+  %1 = dspark.matmul(%a, %v) {trans_a = 1 : i64} : (tensor<8x8xbf16>, tensor<8x4xbf16>) -> tensor<8x4xbf16>
+  %2 = dspark.binary(%0, %1) {kind = "add"} : (tensor<8x4xbf16>, tensor<8x4xbf16>) -> tensor<8x4xbf16>
+  return %2 : tensor<8x4xbf16>
+}
