@@ -186,6 +186,10 @@ private:
         step = 0;
       }
       chunk.lines[s] = header + headerBytes + step * stepBytes;
+      // Two chunks ahead: between two chunks too much is computed for loads to overtake it. Nothing is read, so that
+      // the end of the weights need not be known.
+      for (int64_t at = 0; at < stepBytes; at += 64)
+        __builtin_prefetch(chunk.lines[s] + 2 * kChunkSteps * stepBytes + at);
       if constexpr (S != ScaleKind::None)
         readNumbers<S>(chunk, s);
     }
