@@ -65,8 +65,7 @@ constexpr auto kUnaryRules = [] {
   RULE(swish, m.mul(x, m.sigmoid(m.mul(m.constant(alpha), x))));
   RULE(tanh, m.tanh(x));
   RULE(erf, m.erf(x));
-  RULE(gelu, m.mul(m.mul(m.constant(0.5f), x),
-                   m.add(m.constant(1), m.erf(m.mul(x, m.constant(0.70710678118654752f))))));
+  RULE(gelu, m.gelu(x));
   RULE(gelu_tanh, m.geluTanh(x));
   RULE(softplus, m.softplus(x));
   RULE(softsign, m.div(x, m.add(m.constant(1), m.abs(x))));

@@ -57,6 +57,7 @@ public:
   Value sigmoid(Value x);
   Value tanh(Value x);
   Value erf(Value x);
+  Value gelu(Value x);
   Value geluTanh(Value x);
   Value softplus(Value x);
   Value mish(Value x);

@@ -99,6 +99,23 @@ Value ScalarMath::tanh(Value x) {
   return select(cmp(Cmp::OGT, size, constant(0.625f)), copySign(far, x), near);
 }
 
+// max(x, 0) - t P(X > t) with t = |x| up to 6, as vector_math.h has it: the tail is exp(-t^2/2) times a
+// rational function.
+Value ScalarMath::gelu(Value x) {
+  constexpr float kMagic = 12582912.0f;
+  Value t = abs(x);
+  t = select(cmp(Cmp::OGT, t, constant(6)), constant(6), t);
+  Value scaled = mul(t, constant(-0.72134752044448170f));
+  Value shifted = fma(scaled, t, constant(kMagic));
+  Value r = fma(scaled, t, sub(constant(kMagic), shifted));
+  Value e =
+      polynomial(r, {1.32186722e-3f, 9.67169832e-3f, 5.55089302e-2f, 2.40222380e-1f, 6.93146884e-1f, 1});
+  e = fromBits(addInt(bits(e), shiftLeft(bits(shifted), 23)));
+  Value p = polynomial(t, {1.36324652e-2f, 1.04481056e-1f, 3.34600329e-1f, 4.99999970e-1f});
+  Value q = polynomial(t, {3.41921076e-2f, 2.61342615e-1f, 8.79558206e-1f, 1.46708155f, 1});
+  return sub(select(cmp(Cmp::OGT, x, constant(0)), x, constant(0)), div(mul(mul(t, e), p), q));
+}
+
 // x/2 (1 + tanh u) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3); the second form does not cancel below
 // 0.
 Value ScalarMath::geluTanh(Value x) {

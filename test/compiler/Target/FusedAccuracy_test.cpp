@@ -72,7 +72,7 @@ TEST(FusedAccuracy, EveryUnaryKindAtEveryLevel) {
           continue;
         double error = std::fabs(y[n] - want);
         // Absolute terms: see UnaryBound; and a denormal factor that x multiplies has lost digits already.
-        double scale = std::isfinite(x[n]) ? std::max(1.0, std::fabs(double(x[n]))) : 0;
+        double scale = std::isfinite(x[n]) ? std::max(1.0, std::fabs(double(x[n]))) : 1;
         double slack = scale * (bound.absolute * FLT_EPSILON + bound.ulps * FLT_TRUE_MIN);
         if (!(error <= bound.ulps * ulp(want) + slack)) {
           ++failures;

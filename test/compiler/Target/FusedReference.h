@@ -68,7 +68,7 @@ inline double unaryReference(UnaryKind kind, double x, double alpha, double beta
   case UnaryKind::k_erf:
     return std::erf(x);
   case UnaryKind::k_gelu:
-    return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    return x == -INFINITY ? -0.0 : 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); // the limit, not inf * 0
   case UnaryKind::k_gelu_tanh:
     return x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); // = x/2 (1 + tanh(...))
   case UnaryKind::k_softplus:

@@ -170,7 +170,7 @@ TEST_F(Import, EverythingUnsupportedIsListedAtOnce) {
   auto &branch = addNode(graph, "If", {"c"}, {"u"}, "branch");
   for (const char *side : {"then_branch", "else_branch"}) {
     GraphProto &inner = setGraph(branch, side);
-    addNode(inner, "SequenceEmpty", {}, {"s"}, std::string("in ") + side);
+    addNode(inner, "Frobnicate", {}, {"s"}, std::string("in ") + side);
     setInfo(*inner.add_output(), "s", kF32, {});
   }
   setInfo(*graph.add_input(), "c", kBool, {});
