@@ -153,10 +153,7 @@ ExpressionPtr ExpressionParser::parseFiltersAndTests(ExpressionPtr value) {
     } else if (stream.acceptName("is")) {
       value = parseTest(std::move(value));
     } else if (stream.atOperator("(")) {
-      auto node = make<CallExpression>();
-      node->callee = std::move(value);
-      node->arguments = parseArguments();
-      value = std::move(node);
+      value = parseCall(std::move(value));
     } else {
       return value;
     }

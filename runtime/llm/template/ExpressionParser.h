@@ -38,6 +38,7 @@ private:
   ExpressionPtr parseDict();
   ExpressionPtr parsePostfix(ExpressionPtr value);
   ExpressionPtr parseSubscript(ExpressionPtr object);
+  ExpressionPtr parseCall(ExpressionPtr callee);
   ArgumentList parseArguments();
   ExpressionPtr parseFiltersAndTests(ExpressionPtr value);
   ExpressionPtr parseTest(ExpressionPtr input);

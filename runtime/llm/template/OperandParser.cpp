@@ -101,10 +101,7 @@ ExpressionPtr ExpressionParser::parsePostfix(ExpressionPtr value) {
     } else if (stream.acceptOperator("[")) {
       value = parseSubscript(std::move(value));
     } else if (stream.atOperator("(")) {
-      auto node = make<CallExpression>();
-      node->callee = std::move(value);
-      node->arguments = parseArguments();
-      value = std::move(node);
+      value = parseCall(std::move(value));
     } else {
       return value;
     }
@@ -136,6 +133,13 @@ ExpressionPtr ExpressionParser::parseSubscript(ExpressionPtr object) {
   node->begin = std::move(parts[0]);
   node->end = std::move(parts[1]);
   node->step = std::move(parts[2]);
+  return node;
+}
+
+ExpressionPtr ExpressionParser::parseCall(ExpressionPtr callee) {
+  auto node = make<CallExpression>();
+  node->callee = std::move(callee);
+  node->arguments = parseArguments();
   return node;
 }
 

@@ -75,7 +75,7 @@ std::string formatOne(const std::string &flags, char conversion, const Value &va
 } // namespace
 
 size_t characterCount(const std::string &text) {
-  return size_t(std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
+  return size_t(std::count_if(text.begin(), text.end(), [](char c) { return !isContinuationByte(c); }));
 }
 
 std::string escapeHtml(const std::string &text) {

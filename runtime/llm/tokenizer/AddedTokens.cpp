@@ -9,7 +9,7 @@ namespace {
 size_t previousStart(std::string_view text, size_t at) {
   do
     --at;
-  while (at > 0 && (uint8_t(text[at]) & 0xC0) == 0x80);
+  while (at > 0 && isContinuationByte(text[at]));
   return at;
 }
 

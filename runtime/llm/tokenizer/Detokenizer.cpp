@@ -30,7 +30,7 @@ bool mayGrow(std::string_view text, size_t at) {
   if (have >= expectedBytes(uint8_t(text[at])))
     return false;
   for (size_t i = at + 1; i < text.size(); ++i)
-    if ((uint8_t(text[i]) & 0xC0) != 0x80)
+    if (!isContinuationByte(text[i]))
       return false;
   return true;
 }

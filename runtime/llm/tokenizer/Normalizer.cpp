@@ -40,7 +40,7 @@ std::string_view strip(std::string_view text, bool left, bool right) {
   }
   while (right && begin < end) {
     size_t last = end - 1;
-    while (last > begin && (uint8_t(text[last]) & 0xC0) == 0x80)
+    while (last > begin && isContinuationByte(text[last]))
       --last;
     if (!isWhiteSpace(decodeUtf8(text, last).value))
       break;

@@ -9,6 +9,9 @@ namespace dspark::llm {
 
 inline constexpr char32_t kInvalidCodePoint = 0xFFFFFFFF;
 
+/// Whether a byte goes on with a character instead of starting one.
+inline bool isContinuationByte(char byte) { return (uint8_t(byte) & 0xC0) == 0x80; }
+
 /// The code point at text[at] and its length in bytes; kInvalidCodePoint and 1 where the bytes are not UTF-8.
 struct CodePoint {
   char32_t value;

@@ -6,7 +6,7 @@ namespace dspark::llm {
 
 void WordPiece::encode(std::string_view word, std::vector<int32_t> &ids) const {
   const size_t first = ids.size();
-  const auto isStart = [](char c) { return (uint8_t(c) & 0xC0) != 0x80; };
+  const auto isStart = [](char c) { return !isContinuationByte(c); };
   bool whole = size_t(std::count_if(word.begin(), word.end(), isStart)) <= longestWord;
   std::string candidate;
   for (size_t begin = 0; whole && begin < word.size();) {
