@@ -1,11 +1,12 @@
 // Speed of the f32 contractions on one thread: matmul, convolution, depthwise and transposed convolution.
 //
-//   bench_contractions [FILTER] [--isa LEVEL] [--seconds S]
+//   bench_contractions [FILTER] [--isa LEVEL] [--seconds S] [--list]
 //
 // Each case is first checked against a sum in f64 at 200 of its outputs. Then runs alternate with the
 // machine's multiply-add peak, measured by the same thread, so that both see the same clock and neighbours;
 // time is the thread's own. Printed per case: shape, median time with the quartiles' distance, GFLOP/s of the
 // median, and the median and best share of the peak. Exit code 3 if a result is wrong.
+#include "bench/kernels/options.h"
 #include "bench/kernels/peak.h"
 #include "kernels/common/catalogue.h"
 #include "kernels/common/kernel.h"
@@ -291,25 +292,8 @@ constexpr Case kCases[] = {
 } // namespace
 
 int main(int argc, char **argv) {
-  std::string filter;
-  Isa isa = machineIsa();
-  double seconds = 0.5;
-  for (int i = 1; i < argc; ++i) {
-    std::string arg = argv[i];
-    if (arg == "--isa" && i + 1 < argc && isaFromName(argv[i + 1], isa))
-      ++i;
-    else if (arg == "--seconds" && i + 1 < argc)
-      seconds = std::atof(argv[++i]);
-    else if (arg.starts_with("-")) {
-      std::fprintf(stderr, "usage: bench_contractions [FILTER] [--isa baseline|avx2|avx512] [--seconds S]\n");
-      return 1;
-    } else
-      filter = arg;
-  }
-  isa = std::min(isa, machineIsa());
-  bool isRight = true;
-  for (const Case &c : kCases)
-    if (c.name().find(filter) != std::string::npos)
-      isRight = measure(c, isa, seconds) && isRight;
-  return isRight ? 0 : 3;
+  const std::optional<BenchOptions> options = parseBenchOptions("bench_contractions", 0.5, argc, argv);
+  if (!options)
+    return 1;
+  return runBench(*options, kCases, [](const Case &c) { return c.name(); }, measure);
 }

@@ -1,12 +1,13 @@
 // Speed of the 8-bit contractions on one thread, requantisation included: matmul, convolution, depthwise.
 //
-//   bench_integers [FILTER] [--isa LEVEL] [--seconds S]
+//   bench_integers [FILTER] [--isa LEVEL] [--seconds S] [--list]
 //
 // Each case is first checked at 200 of its outputs. Then runs alternate with the peak of the instructions
 // that the level multiplies with, measured by the same thread; time is the thread's own. Printed per case:
 // shape, median time with the quartiles' distance, GOP/s of the median (a multiply-add counts 2), the median
 // share of the peak, and that of the peak of u8 x s8 instructions, which saturate below VNNI. Exit code 3 if
 // a result is wrong.
+#include "bench/kernels/options.h"
 #include "bench/kernels/peak.h"
 #include "kernels/common/catalogue.h"
 #include "kernels/common/kernel.h"
@@ -258,25 +259,8 @@ constexpr Case kCases[] = {
 } // namespace
 
 int main(int argc, char **argv) {
-  std::string filter;
-  Isa isa = machineIsa();
-  double seconds = 0.5;
-  for (int i = 1; i < argc; ++i) {
-    std::string arg = argv[i];
-    if (arg == "--isa" && i + 1 < argc && isaFromName(argv[i + 1], isa))
-      ++i;
-    else if (arg == "--seconds" && i + 1 < argc)
-      seconds = std::atof(argv[++i]);
-    else if (arg.starts_with("-")) {
-      std::fprintf(stderr, "usage: bench_integers [FILTER] [--isa baseline|avx2|avx512] [--seconds S]\n");
-      return 1;
-    } else
-      filter = arg;
-  }
-  isa = std::min(isa, machineIsa());
-  bool isRight = true;
-  for (const Case &c : kCases)
-    if (c.name().find(filter) != std::string::npos)
-      isRight = measure(c, isa, seconds) && isRight;
-  return isRight ? 0 : 3;
+  const std::optional<BenchOptions> options = parseBenchOptions("bench_integers", 0.5, argc, argv);
+  if (!options)
+    return 1;
+  return runBench(*options, kCases, [](const Case &c) { return c.name(); }, measure);
 }

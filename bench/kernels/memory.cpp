@@ -9,6 +9,7 @@
 // median time with the quartiles' distance, GFLOP/s or GB/s of the median, median and best share of the
 // limit. Exit code 3 if a result is wrong.
 #include "bench/kernels/bandwidth.h"
+#include "bench/kernels/options.h"
 #include "bench/kernels/peak.h"
 #include "kernels/common/catalogue.h"
 #include "kernels/common/element.h"
@@ -513,34 +514,8 @@ std::vector<Case> allCases() {
 } // namespace
 
 int main(int argc, char **argv) {
-  std::string filter;
-  Isa isa = machineIsa();
-  double seconds = 0.3;
-  bool isList = false;
-  for (int i = 1; i < argc; ++i) {
-    std::string arg = argv[i];
-    if (arg == "--isa" && i + 1 < argc && isaFromName(argv[i + 1], isa))
-      ++i;
-    else if (arg == "--seconds" && i + 1 < argc)
-      seconds = std::atof(argv[++i]);
-    else if (arg == "--list")
-      isList = true;
-    else if (arg.starts_with("-")) {
-      std::fprintf(stderr,
-                   "usage: bench_memory [FILTER] [--isa baseline|avx2|avx512] [--seconds S] [--list]\n");
-      return 1;
-    } else
-      filter = arg;
-  }
-  isa = std::min(isa, machineIsa());
-  bool isRight = true;
-  for (const Case &c : allCases()) {
-    if (c.name.find(filter) == std::string::npos)
-      continue;
-    if (isList)
-      std::printf("%s\n", c.name.c_str());
-    else
-      isRight = measure(c, isa, seconds) && isRight;
-  }
-  return isRight ? 0 : 3;
+  const std::optional<BenchOptions> options = parseBenchOptions("bench_memory", 0.3, argc, argv);
+  if (!options)
+    return 1;
+  return runBench(*options, allCases(), [](const Case &c) { return c.name; }, measure);
 }

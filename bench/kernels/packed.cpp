@@ -5,11 +5,12 @@
 // A case is a layout and an arithmetic, on weights of 4096 x 4096 that are cold: calls walk through 160 MB of
 // copies. First the results are compared with the baseline level's. Then, for 1, 4, 8, 64 and 512 rows, calls
 // alternate with the limit, measured by the same thread: reading as many bytes from a buffer of that size (up
-// to 8 rows), and the peak of 8-bit products that are added in 32 bits, or of multiply-adds for f32 arithmetic (AVX2 adds codes
-// of up to 6 bits in 16 bits and could exceed it). Printed: median time,
-// GB/s of weights and the median share of the read, GOP/s and the median share of the peak, and the time of
-// 4 and 8 rows in units of one. Exit code 3 if a result is wrong.
+// to 8 rows), and the peak of 8-bit products that are added in 32 bits, or of multiply-adds for f32
+// arithmetic (AVX2 adds codes of up to 6 bits in 16 bits and could exceed it). Printed: median time, GB/s of
+// weights and the median share of the read, GOP/s and the median share of the peak, and the time of 4 and 8
+// rows in units of one. Exit code 3 if a result is wrong.
 #include "bench/kernels/bandwidth.h"
+#include "bench/kernels/options.h"
 #include "bench/kernels/peak.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/numeric.h"
@@ -274,33 +275,8 @@ constexpr Case kCases[] = {
 } // namespace
 
 int main(int argc, char **argv) {
-  std::string filter;
-  Isa isa = machineIsa();
-  double seconds = 0.5;
-  bool isListing = false;
-  for (int i = 1; i < argc; ++i) {
-    std::string arg = argv[i];
-    if (arg == "--isa" && i + 1 < argc && isaFromName(argv[i + 1], isa))
-      ++i;
-    else if (arg == "--seconds" && i + 1 < argc)
-      seconds = std::atof(argv[++i]);
-    else if (arg == "--list")
-      isListing = true;
-    else if (arg.starts_with("-")) {
-      std::fprintf(stderr,
-                   "usage: bench_packed [FILTER] [--isa baseline|avx2|avx512] [--seconds S] [--list]\n");
-      return 1;
-    } else
-      filter = arg;
-  }
-  isa = std::min(isa, machineIsa());
-  bool allRight = true;
-  for (const Case &c : kCases)
-    if (c.name().find(filter) != std::string::npos) {
-      if (isListing)
-        std::printf("%s\n", c.name().c_str());
-      else
-        allRight = measure(c, isa, seconds) && allRight;
-    }
-  return allRight ? 0 : 3;
+  const std::optional<BenchOptions> options = parseBenchOptions("bench_packed", 0.5, argc, argv);
+  if (!options)
+    return 1;
+  return runBench(*options, kCases, [](const Case &c) { return c.name(); }, measure);
 }
