@@ -3,6 +3,7 @@
 #include "kernels/matmul/matmul_integer.h"
 #include "kernels/matmul/matmul_packed.h"
 #include "kernels/matmul/matmul_reference.h"
+#include "kernels/matmul/packed_rows.h"
 
 namespace dspark {
 namespace {
@@ -37,6 +38,10 @@ constexpr Kernel kRows[] = {
      runMatmulInteger<Isa::Avx2>},
     {"qlinear_matmul", "qlinear_matmul", Isa::Baseline, nullptr, prepareQlinearMatmul,
      runMatmulInteger<Isa::Baseline>},
+    {"packed_rows", "packed_rows_avx512", Isa::Avx512, nullptr, preparePackedRows,
+     runPackedRows<Isa::Avx512>},
+    {"packed_rows", "packed_rows_avx2", Isa::Avx2, nullptr, preparePackedRows, runPackedRows<Isa::Avx2>},
+    {"packed_rows", "packed_rows", Isa::Baseline, nullptr, preparePackedRows, runPackedRows<Isa::Baseline>},
     {"einsum", "einsum", Isa::Baseline, nullptr, prepareEinsum, runEinsum},
 };
 

@@ -259,6 +259,33 @@ InferStatus inferQlinearMatmul(InferContext &ctx) {
   return fits ? InferStatus::Ok : InferStatus::Error;
 }
 
+// Indices i32 or i64 [T...] and weights [N, K] of few bits give f32 [T..., K]. Negative indices count from
+// the end; others outside the weights read zeros.
+InferStatus inferPackedRows(InferContext &ctx) {
+  if (!checkCounts(ctx, 2, 2, 1, 1))
+    return InferStatus::Error;
+  const TensorInfo &indices = ctx.in[0], &weights = ctx.in[1];
+  if (indices.type != DType::I32 && indices.type != DType::I64)
+    return ctx.fail("indices: expected i32 or i64, found " + indices.str());
+  if (weights.type != DType::F32 && weights.type != DType::F16 && weights.type != DType::BF16)
+    return ctx.fail("weights: expected f32, f16 or bf16, found " + weights.str());
+  if (!PackedFormat::named(ctx.attrs.s("packed", "")))
+    return ctx.fail("packed: expected a layout of few bits, found \"" +
+                    std::string(ctx.attrs.s("packed", "")) + "\"");
+  if (weights.hasRank && weights.rank() != 2)
+    return ctx.fail("weights: expected rank 2, found " + weights.str());
+  TensorInfo &y = ctx.out[0];
+  y.type = DType::F32;
+  if (!indices.hasRank)
+    return InferStatus::Ok;
+  if (!checkRank(ctx, indices.dims.size() + 1))
+    return InferStatus::Error;
+  y.hasRank = true;
+  y.dims = indices.dims;
+  y.dims.push_back(weights.hasRank ? weights.dims[1] : Dim());
+  return InferStatus::Ok;
+}
+
 InferStatus inferEinsum(InferContext &ctx) {
   if (!checkCounts(ctx, 1, kMaxEinsumOperands, 1, 1))
     return InferStatus::Error;
@@ -305,6 +332,7 @@ constexpr OpEntry kOps[] = {
     {"matmul_dequant", inferMatmulDequant},
     {"matmul_integer", inferMatmulInteger},
     {"qlinear_matmul", inferQlinearMatmul},
+    {"packed_rows", inferPackedRows},
     {"einsum", inferEinsum},
 };
 

@@ -1,5 +1,6 @@
+#include "kernels/matmul/packed_column.h"
 #include "kernels/matmul/packed_loops.h"
 
 namespace dspark {
-const PackedOps packedOpsBaseline = {packedTile, quantizeRow};
+const PackedOps packedOpsBaseline = {packedTile, quantizeRow, packedColumn};
 } // namespace dspark

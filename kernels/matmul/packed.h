@@ -60,14 +60,18 @@ struct PackedTile {
   float *scratch; // kPackedScratchFloats
 };
 
+/// Scales and zeros of a chunk, and two constants.
+inline constexpr int64_t kChunkNumbers = (4 * kChunkSteps + 2) * kPackedColumns;
 /// Sums of two panels, one chunk of codes as f32, and its scales.
 inline constexpr int64_t kPackedScratchFloats =
-    2 * kPackedRows * kPackedColumns + kChunkTerms * kPackedColumns + (4 * kChunkSteps + 2) * kPackedColumns;
+    2 * kPackedRows * kPackedColumns + kChunkTerms * kPackedColumns + kChunkNumbers;
 
 struct PackedOps {
   void (*tile)(const PackedTile &);
   /// Quantises one row of k terms; terms up to the end of the last step become 0.
   void (*quantize)(const float *row, int64_t k, const PackedFormat &format, const QuantizedRows &out);
+  /// The k weights of one of a panel's columns.
+  void (*column)(const PackedFormat &format, const uint8_t *panel, int64_t column, int64_t k, float *out);
 };
 
 extern const PackedOps packedOpsBaseline, packedOpsAvx2, packedOpsAvx512;

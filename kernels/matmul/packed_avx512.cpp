@@ -1,5 +1,6 @@
+#include "kernels/matmul/packed_column.h"
 #include "kernels/matmul/packed_loops.h"
 
 namespace dspark {
-const PackedOps packedOpsAvx512 = {packedTile, quantizeRow};
+const PackedOps packedOpsAvx512 = {packedTile, quantizeRow, packedColumn};
 } // namespace dspark

@@ -32,6 +32,41 @@ constexpr int maxCode(CodeKind kind) {
   }
 }
 
+// Bits of quad q in a plane with `bits` a code, one code a byte; `lines` is the plane plus 4 * column.
+DSPARK_SIMD uint32_t fourBits(const uint8_t *lines, int bits, int q) {
+  int perLine = 8 / bits;
+  uint32_t four;
+  __builtin_memcpy(&four, lines + q / perLine * 64, sizeof(four));
+  return four >> q % perLine * bits & ((1u << bits) - 1) * 0x01010101u;
+}
+DSPARK_SIMD uint32_t fourLevels(const int8_t (&levels)[16], int zero, uint32_t four) {
+  uint32_t codes = 0;
+  for (int i = 0; i < 32; i += 8)
+    codes |= uint32_t(levels[four >> i & 15] + zero) << i;
+  return codes;
+}
+/// The four codes of one column in quad q of a step, one a byte; `lines` is the step's plus 4 * column.
+DSPARK_SIMD uint32_t fourCodes(CodeKind kind, const uint8_t *lines, int q) {
+  switch (kind) {
+  case CodeKind::U2:
+    return fourBits(lines, 2, q);
+  case CodeKind::U3:
+    return fourBits(lines, 2, q) | fourBits(lines + 128, 1, q) << 2;
+  case CodeKind::U4:
+    return fourBits(lines, 4, q);
+  case CodeKind::U5:
+    return fourBits(lines, 4, q) | fourBits(lines + 256, 1, q) << 4;
+  case CodeKind::U6:
+    return fourBits(lines, 4, q) | fourBits(lines + 256, 2, q) << 4;
+  case CodeKind::Nl4:
+    return fourLevels(kNl4Levels, kNl4Zero, fourBits(lines, 4, q));
+  case CodeKind::Fp4:
+    return fourLevels(kFp4Levels, kFp4Zero, fourBits(lines, 4, q));
+  default:
+    return fourBits(lines, 8, q);
+  }
+}
+
 #if defined(__AVX2__)
 
 #if defined(__AVX512F__)
@@ -99,36 +134,14 @@ template <CodeKind K> void unpackStep(const uint8_t *lines, uint8_t *bytes) {
   });
 }
 
-#else // SSE2: codes are always unpacked first, one by one
+#else // SSE2: codes are always unpacked first
 
-int codeAt(CodeKind kind, const uint8_t *lines, int q, int at) {
-  auto bits = [&](const uint8_t *from, int count) {
-    int perLine = 8 / count;
-    return from[q / perLine * 64 + at] >> q % perLine * count & ((1 << count) - 1);
-  };
-  switch (kind) {
-  case CodeKind::U2:
-    return bits(lines, 2);
-  case CodeKind::U3:
-    return bits(lines, 2) | bits(lines + 128, 1) << 2;
-  case CodeKind::U4:
-    return bits(lines, 4);
-  case CodeKind::U5:
-    return bits(lines, 4) | bits(lines + 256, 1) << 4;
-  case CodeKind::U6:
-    return bits(lines, 4) | bits(lines + 256, 2) << 4;
-  case CodeKind::Nl4:
-    return kNl4Levels[bits(lines, 4)] + kNl4Zero;
-  case CodeKind::Fp4:
-    return kFp4Levels[bits(lines, 4)] + kFp4Zero;
-  default:
-    return lines[q * 64 + at];
-  }
-}
 template <CodeKind K> void unpackStep(const uint8_t *lines, uint8_t *bytes) {
   for (int q = 0; q < kQuads; ++q)
-    for (int at = 0; at < 64; ++at)
-      bytes[q * 64 + at] = uint8_t(codeAt(K, lines, q, at));
+    for (int at = 0; at < 64; at += 4) {
+      uint32_t codes = fourCodes(K, lines + at, q);
+      __builtin_memcpy(bytes + q * 64 + at, &codes, sizeof(codes));
+    }
 }
 
 #endif

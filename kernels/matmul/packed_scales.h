@@ -135,7 +135,7 @@ DSPARK_SIMD void groupNumbers(const PackedFormat &format, const uint8_t *header,
 /// Walks a panel chunk by chunk.
 class ChunkReader {
 public:
-  /// `numbers` holds (4 * kChunkSteps + 2) * 16 floats.
+  /// `numbers` holds kChunkNumbers floats.
   ChunkReader(const PackedTile &tile, const uint8_t *panel, float *numbers)
       : format(tile.format), isInt8(tile.isInt8), numbers(numbers),
         constant(numbers + 4 * kChunkSteps * kPackedColumns), header(panel),
@@ -186,8 +186,8 @@ private:
         step = 0;
       }
       chunk.lines[s] = header + headerBytes + step * stepBytes;
-      // Two chunks ahead: between two chunks too much is computed for loads to overtake it. Nothing is read, so that
-      // the end of the weights need not be known.
+      // Two chunks ahead: between two chunks too much is computed for loads to overtake it. Nothing is read,
+      // so that the end of the weights need not be known.
       for (int64_t at = 0; at < stepBytes; at += 64)
         __builtin_prefetch(chunk.lines[s] + 2 * kChunkSteps * stepBytes + at);
       if constexpr (S != ScaleKind::None)

@@ -27,7 +27,7 @@ StatusOr<uint64_t> expectedBytes(const StepInfo &step, std::string_view layout, 
     return packedBytes(layout, weight);
   }
   MatrixWeight weight;
-  weight.isTransposed = attrs.i("trans_b", 0) != 0;
+  weight.isTransposed = step.opName == "packed_rows" || attrs.i("trans_b", 0) != 0;
   weight.k = dims[rank - (weight.isTransposed ? 1 : 2)];
   weight.n = dims[rank - (weight.isTransposed ? 2 : 1)];
   for (size_t i = 0; i + 2 < rank; ++i)

@@ -392,5 +392,40 @@ TEST_F(SessionTest, SegmentsOfEarlierBranchesKeepTheirBuffers) {
   }
 }
 
+// An embedding table held once, packed, that is the output projection too: w = [[1, 2], [0, 3], [2, 0]].
+void addTiedEmbedding(PlanBuilder &b, size_t packedHalves) {
+  std::vector<uint16_t> panel(packedHalves); // f16 [32 terms][16 columns]
+  const std::pair<size_t, uint16_t> kHalves[] = {{0, 0x3c00}, {2, 0x4000}, {16, 0x4000}, {17, 0x4200}};
+  for (auto [at, half] : kHalves)
+    panel[at] = half;
+  int tokens = b.input("tokens", DType::I64, {b.symbol("t")});
+  int w = b.constant(DType::F32, {3, 2}, panel);
+  b.plan.values[size_t(w)]->layout = "f16";
+  int embedding = b.kernel("packed_rows", {tokens, w});
+  PlanBuilder::attr(*b.block->steps.back(), "packed", "f16");
+  int logits = b.kernel("matmul", {embedding, w});
+  PlanBuilder::attr(*b.block->steps.back(), "packed", "f16");
+  PlanBuilder::attr(*b.block->steps.back(), "trans_b", std::vector<int64_t>{1});
+  b.output(embedding, "embedding");
+  b.output(logits, "logits");
+}
+
+TEST_F(SessionTest, PackedEmbeddingIsTheOutputProjectionToo) {
+  build([](PlanBuilder &b) { addTiedEmbedding(b, 512); });
+  auto tokens = ints({2}, {1, 0});
+  ASSERT_RUNS(tokens);
+  EXPECT_THAT(output<float>(0), ElementsAre(0, 3, 1, 2));
+  EXPECT_THAT(output<float>(1), ElementsAre(6, 9, 0, 5, 6, 2));
+}
+
+TEST_F(SessionTest, PackedRowsOfTooFewBytesAreRefused) {
+  build([](PlanBuilder &b) { addTiedEmbedding(b, 511); });
+  auto tokens = ints({2}, {1, 0});
+  Status status = run(tokens);
+  EXPECT_EQ(status.code(), Code::CorruptFile);
+  EXPECT_THAT(status.message(),
+              HasSubstr("operand 1 has 1022 bytes, expected 1024 as layout 'f16' of f32[3, 2]"));
+}
+
 } // namespace
 } // namespace dspark
