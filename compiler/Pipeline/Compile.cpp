@@ -4,8 +4,10 @@
 #include "compiler/Support/LocationNames.h"
 #include "dialects/DSpark/DSpark.h"
 #include "dialects/Plan/Plan.h"
+#include "frontends/language/ImportLanguageModel.h"
 #include "frontends/onnx/Import.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/llm/tokenizer/SpecFormat.h"
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -99,6 +101,29 @@ private:
   }
 
   void import() {
+    if (language::isCheckpoint(options.model))
+      importCheckpoint();
+    else
+      importOnnx();
+    if (report.exitCode == 0 && failed(verify(*module)))
+      fail(kUnsupported, diagnostics);
+  }
+
+  void importCheckpoint() {
+    if (!options.dims.empty())
+      return fail(kUsage, options.model + ": the dims of a language model are chosen when it runs; --dim fixes those "
+                                          "of ONNX models");
+    language::DecoderOptions decoder;
+    decoder.cacheType = options.cacheType;
+    auto model = language::importLanguageModel(options.model, decoder, context);
+    if (!model.isOk())
+      return fail(exitCodeOf(model.status()), model.status().message());
+    module = std::move(model->module);
+    *weights = std::move(model->weights);
+    languageModel = std::move(*model);
+  }
+
+  void importOnnx() {
     onnx::ImportOptions importOptions;
     importOptions.dims = options.dims;
     onnx::ImportResult result = onnx::importOnnx(options.model, context, importOptions);
@@ -106,8 +131,6 @@ private:
       return fail(result.isInvalid() ? kUsage : kUnsupported, result.report(options.model));
     module = std::move(result.module);
     *weights = std::move(result.weights);
-    if (failed(verify(*module)))
-      fail(kUnsupported, diagnostics);
   }
 
   func::FuncOp mainFunction() { return module->lookupSymbol<func::FuncOp>("main"); }
@@ -138,6 +161,10 @@ private:
     for (auto &[isa, elf] : code.objects)
       (*writer)->addCode(uint32_t(isa), std::move(elf));
     (*writer)->setMeta(meta());
+    if (languageModel) {
+      (*writer)->setTokenizer(llm::encodeTokenizer(languageModel->tokenizer));
+      (*writer)->setTemplate(languageModel->chatTemplate);
+    }
     report.steps = int(plan->body->steps.size());
     for (auto &step : plan->body->steps)
       report.fused += step->op == "fused" || step->op == "fused_reduce";
@@ -156,6 +183,11 @@ private:
     json["level"] = options.level;
     for (auto &[isa, elf] : code.objects)
       json["isa"].push_back(std::string(isaName(isa)));
+    if (languageModel)
+      json["language_model"] = {{"architecture", languageModel->config.architecture},
+                                {"layers", languageModel->config.layers.size()},
+                                {"vocabulary", languageModel->config.vocabulary},
+                                {"context_length", languageModel->config.contextLength}};
     return json.dump(2);
   }
 
@@ -192,6 +224,7 @@ private:
   OwningOpRef<ModuleOp> module;
   std::shared_ptr<WeightStore> weights = std::make_shared<WeightStore>();
   GeneratedCode code;
+  std::optional<language::ImportedModel> languageModel; // its module and weights have moved to those above
 };
 
 } // namespace

@@ -128,6 +128,7 @@ private:
     record.type = listType(func.getArgument(index).getType());
     auto input = std::make_unique<fb::InputT>();
     input->value = id(func.getArgument(index));
+    input->is_state = func.getArgAttr(index, ir::kStateAttr) != nullptr;
     plan.body->args.push_back(input->value);
     plan.inputs.push_back(std::move(input));
   }

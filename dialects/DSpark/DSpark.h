@@ -24,6 +24,9 @@ namespace dspark::ir {
 inline constexpr int64_t kMaxConstantBytes = 8192;
 /// Function argument attribute: the input's dims as an array of strings, numbers or symbols.
 inline constexpr llvm::StringLiteral kDimsAttr = "dspark.dims";
+/// Function argument attribute (unit): the caller's memory is updated where it lies, by the one operation
+/// that uses it.
+inline constexpr llvm::StringLiteral kStateAttr = "dspark.state";
 /// Function argument and result attribute: the model's name for an input or output.
 inline constexpr llvm::StringLiteral kNameAttr = "dspark.name";
 

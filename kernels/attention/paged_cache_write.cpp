@@ -2,8 +2,8 @@
 // type; i8 caches keep one scale per row, its largest magnitude / 127. Operands: paged_shape.cpp; layout:
 // paged.h.
 //
-// Phase 0 copies the cache where the result is another buffer, phase 1 writes; a tile of it is a key head,
-// which takes the rows in order, so that of rows with one place the last remains.
+// Where the result is another buffer than the cache, a first phase copies the cache. A tile of the phase that
+// writes is a key head, which takes the rows in order, so that of rows with one place the last remains.
 #include "kernels/attention/attention_kernel.h"
 #include "kernels/attention/paged.h"
 #include "kernels/common/byte_tiles.h"
@@ -16,6 +16,7 @@ namespace {
 
 struct WriteState {
   ByteTiles cache, scales;
+  bool copies;
 };
 
 void copyTiles(const TensorView &from, const TensorView &to, const ByteTiles &tiles, const KernelPart &part) {
@@ -50,16 +51,17 @@ void preparePagedCacheWrite(const KernelCall &call, KernelWork &work) {
   const TensorView &cache = call.in[0];
   s.cache = ByteTiles(1, dtypeBytes(cache.type, cache.elements()));
   s.scales = ByteTiles(1, call.has(5) ? dtypeBytes(DType::F32, call.in[5].elements()) : 0);
-  work.phases = 2;
+  s.copies = call.in[0].data != call.out[0].data || (call.has(5) && call.in[5].data != call.out[1].data);
+  work.phases = s.copies ? 2 : 1;
   work.tiles[0] = s.cache.tiles() + s.scales.tiles();
-  work.tiles[1] = uint32_t(cache.dim(1));
+  work.tiles[work.phases - 1] = uint32_t(cache.dim(1));
   work.bytes = 2 * double(dtypeBytes(cache.type, call.in[1].elements()));
 }
 
 void runPagedCacheWrite(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const auto &s = work.get<WriteState>();
   const TensorView &rows = call.in[1], &cache = call.out[0];
-  if (part.phase == 0) {
+  if (s.copies && part.phase == 0) {
     uint32_t split = s.cache.tiles();
     KernelPart first = part, second = part;
     first.begin = std::min(part.begin, split), first.end = std::min(part.end, split);

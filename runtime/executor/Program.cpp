@@ -64,14 +64,17 @@ StatusOr<std::shared_ptr<const Program>> Program::create(std::shared_ptr<const P
                                          "; expected a newer runtime");
   }
   if (plan.inputs())
-    for (const fb::Input *input : *plan.inputs())
+    for (const fb::Input *input : *plan.inputs()) {
       program->inputValues.push_back(input->value());
+      program->valueInfos[size_t(input->value())].isState = input->is_state();
+    }
   for (const fb::Output *output : *plan.outputs()) {
     program->outputInfos.push_back({output->value(), viewOf(output->name()), DType(output->dtype()),
                                     viewOf(output->dims()), output->type()});
     ++program->valueInfos[size_t(output->value())].uses;
   }
   program->countUses(program->main);
+  DSPARK_RETURN_IF_ERROR(program->checkStates());
   return std::shared_ptr<const Program>(std::move(program));
 }
 
@@ -86,6 +89,7 @@ Status Program::readValues() {
                    viewOf(value.dims()),
                    value.dims() != nullptr,
                    0,
+                   false,
                    value.type(),
                    {},
                    {}};
@@ -186,6 +190,21 @@ void Program::countUses(BlockInfo &block) {
   if (&block != &main) // the body's results are the plan's outputs, which are counted already
     for (int value : block.results)
       use(value);
+}
+
+Status Program::checkStates() const {
+  std::set<int> updated;
+  for (const StepInfo &step : main.steps)
+    for (size_t k = 0; k < step.inputs.size() && k < 32 && step.op; ++k)
+      if (step.inputs[k] >= 0 && !step.outputs.empty() && step.outputs[0] >= 0 && (step.op->inPlace >> k & 1))
+        updated.insert(step.inputs[k]);
+  for (int value : inputValues) {
+    const ValueInfo &info = valueInfos[size_t(value)];
+    if (info.isState && (info.typeTree || info.uses != 1 || !updated.contains(value)))
+      return corruptFile(planFile->path() + ": state '" + std::string(info.name) + "' has " +
+                         std::to_string(info.uses) + " uses, expected one, by a step that may overwrite it");
+  }
+  return Status::ok();
 }
 
 int Program::symbolOf(int expression) const {

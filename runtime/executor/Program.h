@@ -54,6 +54,7 @@ struct ValueInfo {
   std::span<const int32_t> dims; // expression ids
   bool hasDims;
   int uses = 0;                            // references by steps, block results and outputs
+  bool isState = false;                    // an input that the one step which uses it overwrites
   const fb::ValueType *typeTree = nullptr; // of an input that is no tensor
   // Constants only:
   std::span<const std::byte> bytes; // of strings: of their StringElements
@@ -71,6 +72,7 @@ struct OutputInfo {
 class Program {
 public:
   /// Unsupported if the plan uses operators that this runtime does not have; the message names them all.
+  /// CorruptFile if a state is not updated by exactly one step.
   static StatusOr<std::shared_ptr<const Program>> create(std::shared_ptr<const PlanFile> file);
 
   const PlanFile &file() const { return *planFile; }
@@ -98,6 +100,7 @@ private:
   void readBlock(const fb::Block &block, BlockInfo &info, int &index);
   StepInfo readStep(const fb::Step &step, int &index);
   void countUses(BlockInfo &block);
+  Status checkStates() const;
 
   std::shared_ptr<const PlanFile> planFile;
   BlockInfo main;

@@ -156,6 +156,8 @@ Status Session::checkInputs(std::span<const BorrowedValue> inputs, TraceState &s
       return invalidArgument(what(i) + " has rank " + std::to_string(found.rank) + ", expected " +
                              std::to_string(declared.dims.size()));
     DSPARK_RETURN_IF_ERROR(checkTensor(found, what(i)));
+    if (declared.isState && !isDense(found))
+      return invalidArgument(what(i) + " is a state with strides, expected it dense");
     for (size_t d = 0; d < declared.dims.size(); ++d) {
       int symbol = program.symbolOf(declared.dims[d]);
       if (symbol >= 0 && state.symbols[size_t(symbol)].isUnknown()) {

@@ -316,6 +316,12 @@ StatusOr<Tracer::Next> Tracer::kernelStep(const StepInfo &step) {
   }
   DSPARK_RETURN_IF_ERROR(checkResults(step, inferred));
   DSPARK_RETURN_IF_ERROR(checkPackedOperands(context.program, step, inputs));
+  for (size_t i = 0; i < step.inputs.size(); ++i)
+    if (isState(step.inputs[i]) &&
+        (inferred.dimsFromKernel || bytesOf(inferred.out[0]) != bytesOf(inputs[i])))
+      return corruptFile(step.where() + ": operand " + std::to_string(i) + " is a state of " +
+                         inputs[i].str() + ", and result 0 is " + inferred.out[0].str() +
+                         ", expected as many bytes");
   if (!inferred.dimsFromKernel)
     for (size_t i = 0; i < step.outputs.size(); ++i)
       if (step.outputs[i] >= 0)
@@ -472,8 +478,12 @@ uint32_t Tracer::addView(const TensorInfo &info, const Storage &storage) {
   return uint32_t(segment->views.size() - 1);
 }
 
-// The buffer of an operand that dies here and that the operator may overwrite, or -1.
-int Tracer::inPlaceBuffer(const StepInfo &step, int64_t bytes) const {
+// Where the result may lie: with an operand that dies here and that the operator may overwrite, or with a
+// state, which it must; Kind::Known if there is no such operand.
+Storage Tracer::inPlaceStorage(const StepInfo &step, int64_t bytes) const {
+  for (int value : step.inputs)
+    if (isState(value))
+      return find(value)->storage;
   for (size_t k = 0; k < step.inputs.size() && k < 32; ++k) {
     const TracedValue *candidate = step.inputs[k] >= 0 ? find(step.inputs[k]) : nullptr;
     if (!(step.op->inPlace >> k & 1) || !candidate || candidate->storage.kind != Storage::Kind::Buffer ||
@@ -487,9 +497,9 @@ int Tracer::inPlaceBuffer(const StepInfo &step, int64_t bytes) const {
         everyUseMay &= j < 32 && (step.op->inPlace >> j & 1);
       }
     if (uses == candidate->uses && everyUseMay)
-      return candidate->storage.index;
+      return candidate->storage;
   }
-  return -1;
+  return {};
 }
 
 Storage Tracer::newBuffer(const TensorInfo &info) {
@@ -523,9 +533,10 @@ void Tracer::addKernel(const StepInfo &step, InferContext &inferred) {
     TracedItem &result = results.emplace_back();
     if (step.outputs[i] < 0)
       continue;
-    int reused = i == 0 && !inferred.dimsFromKernel ? inPlaceBuffer(step, bytesOf(inferred.out[i])) : -1;
-    result.storage =
-        reused >= 0 ? Storage{Storage::Kind::Buffer, reused, nullptr} : newBuffer(inferred.out[i]);
+    if (i == 0 && !inferred.dimsFromKernel)
+      result.storage = inPlaceStorage(step, bytesOf(inferred.out[i]));
+    if (result.storage.kind == Storage::Kind::Known)
+      result.storage = newBuffer(inferred.out[i]);
     result.info = std::move(inferred.out[i]);
   }
   addRecord(step, step.opName, inputs, results);

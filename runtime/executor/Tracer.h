@@ -60,7 +60,8 @@ private:
   void placeLater(PlacedTensor &place, const TracedItem &item);
 
   uint32_t addView(const TensorInfo &info, const Storage &storage);
-  int inPlaceBuffer(const StepInfo &step, int64_t bytes) const;
+  bool isState(int value) const { return value >= 0 && context.program.values()[size_t(value)].isState; }
+  Storage inPlaceStorage(const StepInfo &step, int64_t bytes) const;
   Storage newBuffer(const TensorInfo &info);
   void addRecord(const StepInfo &step, std::string_view op, std::span<const TracedItem> inputs,
                  std::span<const TracedItem> results);

@@ -32,11 +32,15 @@ std::string sectionName(const SectionEntry &entry) {
     return "COST";
   case SectionKind::Ir:
     return "IR";
+  case SectionKind::Tokenizer:
+    return "TOKENIZER";
+  case SectionKind::Template:
+    return "TEMPLATE";
   }
   return "of kind " + std::to_string(entry.kind);
 }
 bool isKnown(uint32_t kind) {
-  return kind >= uint32_t(SectionKind::Meta) && kind <= uint32_t(SectionKind::Ir);
+  return kind >= uint32_t(SectionKind::Meta) && kind <= uint32_t(SectionKind::Template);
 }
 
 std::string hex(uint64_t value) {
@@ -64,6 +68,10 @@ public:
   const fb::Plan &plan() const override { return *root; }
   std::string_view meta() const override { return textOf(SectionKind::Meta); }
   std::string_view ir() const override { return textOf(SectionKind::Ir); }
+  std::span<const std::byte> tokenizer() const override {
+    return std::as_bytes(std::span(textOf(SectionKind::Tokenizer)));
+  }
+  std::string_view chatTemplate() const override { return textOf(SectionKind::Template); }
   const std::string &path() const override { return filePath; }
   std::span<const SectionEntry> sections() const override { return table; }
   std::span<const std::byte> bytes(const SectionEntry &section) const override {

@@ -13,10 +13,10 @@
 namespace dspark {
 
 inline constexpr char kPlanMagic[8] = {'D', 'S', 'P', 'A', 'R', 'K', '\r', '\n'};
-inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 2;
+inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 3;
 /// The oldest minor version that reads what this writer writes; plans with strings, sequences, optionals or
-/// maps need more.
-inline constexpr uint16_t kPlanMinimalReader = 1, kMinorOfLists = 2;
+/// maps need more, and so do those with states.
+inline constexpr uint16_t kPlanMinimalReader = 1, kMinorOfLists = 2, kMinorOfStates = 3;
 inline constexpr uint16_t kPlanByteOrder = 0x0102;
 inline constexpr uint64_t kWeightsAlignment = 2 << 20;
 inline constexpr uint64_t kMaxBlobAlignment = 4096;
@@ -40,12 +40,14 @@ struct PlanHeader {
 static_assert(sizeof(PlanHeader) == 64);
 
 enum class SectionKind : uint32_t {
-  Meta = 1,    // JSON
-  Plan = 2,    // FlatBuffers, plan.fbs
-  Weights = 3, // constant bytes, 2 MiB aligned in the file
-  Code = 4,    // one ELF shared object; `tag` is the Isa level
-  Cost = 5,    // JSON (later)
-  Ir = 6,      // MLIR text, optional
+  Meta = 1,      // JSON
+  Plan = 2,      // FlatBuffers, plan.fbs
+  Weights = 3,   // constant bytes, 2 MiB aligned in the file
+  Code = 4,      // one ELF shared object; `tag` is the Isa level
+  Cost = 5,      // JSON (later)
+  Ir = 6,        // MLIR text, optional
+  Tokenizer = 7, // of a language model: runtime/llm/tokenizer/SpecFormat.h
+  Template = 8,  // of a language model: its chat template, Jinja text
 };
 
 struct SectionEntry {
@@ -77,6 +79,8 @@ public:
   void addCode(uint32_t isa, std::vector<std::byte> elf);
   void setMeta(std::string json);
   void setIr(std::string text);
+  void setTokenizer(std::vector<std::byte> bytes);
+  void setTemplate(std::string text);
   /// Packs `plan`, writes the remaining sections, table and header, and renames.
   Status finish(const fb::PlanT &plan);
 
@@ -99,6 +103,9 @@ public:
   virtual const fb::Plan &plan() const = 0;
   virtual std::string_view meta() const = 0;
   virtual std::string_view ir() const = 0;
+  /// Of a language model; empty if the plan has none.
+  virtual std::span<const std::byte> tokenizer() const = 0;
+  virtual std::string_view chatTemplate() const = 0;
   virtual const std::string &path() const = 0;
   virtual std::span<const SectionEntry> sections() const = 0;
   virtual std::span<const std::byte> bytes(const SectionEntry &section) const = 0;

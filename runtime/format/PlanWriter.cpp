@@ -34,7 +34,8 @@ uint16_t minimalReader(const fb::PlanT &plan) {
   auto isNew = [](const auto &entry) { return entry->dtype == uint8_t(DType::String) || entry->type; };
   bool usesLists = std::any_of(plan.values.begin(), plan.values.end(), isNew) ||
                    std::any_of(plan.outputs.begin(), plan.outputs.end(), isNew) || hasLists(*plan.body);
-  return usesLists ? kMinorOfLists : kPlanMinimalReader;
+  bool usesStates = std::ranges::any_of(plan.inputs, [](const auto &input) { return input->is_state; });
+  return usesStates ? kMinorOfStates : usesLists ? kMinorOfLists : kPlanMinimalReader;
 }
 
 struct Section {
@@ -50,7 +51,8 @@ struct PlanWriter::State {
   StreamHash weightsHash;
   uint64_t weightBytes = 0;
   std::vector<std::pair<uint32_t, std::vector<std::byte>>> code;
-  std::string meta = "{}", ir;
+  std::string meta = "{}", ir, chatTemplate;
+  std::vector<std::byte> tokenizer;
 
   ~State() {
     if (file)
@@ -118,6 +120,8 @@ void PlanWriter::addCode(uint32_t isa, std::vector<std::byte> elf) {
 }
 void PlanWriter::setMeta(std::string json) { state->meta = std::move(json); }
 void PlanWriter::setIr(std::string text) { state->ir = std::move(text); }
+void PlanWriter::setTokenizer(std::vector<std::byte> bytes) { state->tokenizer = std::move(bytes); }
+void PlanWriter::setTemplate(std::string text) { state->chatTemplate = std::move(text); }
 
 std::vector<Section> PlanWriter::State::layOut(std::span<const std::byte> planBytes) const {
   std::vector<Section> sections;
@@ -130,6 +134,10 @@ std::vector<Section> PlanWriter::State::layOut(std::span<const std::byte> planBy
     add(SectionKind::Code, isa, 0, elf);
   if (!ir.empty())
     add(SectionKind::Ir, 0, 0, std::as_bytes(std::span(ir)));
+  if (!tokenizer.empty())
+    add(SectionKind::Tokenizer, 0, 0, tokenizer);
+  if (!chatTemplate.empty())
+    add(SectionKind::Template, 0, 0, std::as_bytes(std::span(chatTemplate)));
 
   bool hasWeights = weightBytes > 0;
   size_t count = sections.size() + hasWeights;

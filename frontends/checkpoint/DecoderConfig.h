@@ -1,0 +1,36 @@
+// What a decoder-only language model is, as plain data: the form that the configurations of checkpoints (GGUF
+// metadata, config.json) are brought to, and that the graph is built from. What a checkpoint says by having a
+// tensor or not (biases, norms of queries and keys, norms behind a block) is not repeated here.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dspark::checkpoint {
+
+/// Angles of rotary embedding: position * inverseFrequencies[i], for pairs i of a head's elements.
+struct RopeTable {
+  std::vector<float> inverseFrequencies; // half as many as rotated elements
+  double magnitude = 1;                  // of cosine and sine (yarn, longrope)
+};
+
+struct DecoderLayer {
+  int64_t window = -1; // tokens that a token sees, itself included; -1: all
+  int rope = 0;        // index into DecoderConfig::ropes
+};
+
+struct DecoderConfig {
+  std::string architecture; // "llama", "gemma3" ...: a row of the table
+  int64_t hidden = 0, vocabulary = 0, contextLength = 0, heads = 0, kvHeads = 0, headSize = 0,
+          feedForward = 0;
+  double normEpsilon = 1e-5;
+  std::string activation = "silu"; // of the gate, as kernels/matmul/activation.h calls it
+  bool interleavedRope = false;    // pairs are (2i, 2i + 1), else (i, i + rotated / 2)
+  std::vector<RopeTable> ropes;
+  std::vector<DecoderLayer> layers;
+  double attentionScale = 0;                     // of q . k
+  double attentionSoftcap = 0, logitSoftcap = 0; // 0: none
+  double embeddingScale = 1;
+};
+
+} // namespace dspark::checkpoint

@@ -1,0 +1,46 @@
+// The tensors of a decoder-only language model, whatever file they come from.
+//
+// Tensors have GGUF's names without ".weight": token_embd, output_norm, output, and per layer
+// blk.<i>.attn_norm, attn_q, attn_k, attn_v, attn_output, attn_q_norm, attn_k_norm, post_attention_norm,
+// ffn_norm, ffn_gate, ffn_up, ffn_down, post_ffw_norm. Biases end in ".bias".
+#pragma once
+#include "runtime/base/Status.h"
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dspark::checkpoint {
+
+/// y = x W^T with W [n][k].
+struct Matrix {
+  std::string
+      layout; // the packed layout (docs/packed-weights.md) that holds it without loss; "": rows of f32
+  int64_t n = 0, k = 0;
+  int64_t rowBytes = 0; // of one row, as `layout`'s source has them
+  /// All rows; in the checkpoint's file, or made into `storage`. Keeps the file open.
+  std::function<StatusOr<std::span<const std::byte>>(std::vector<std::byte> &storage)> rows;
+
+  bool isBlocks() const { return layout != "" && layout != "f16" && layout != "bf16"; }
+  /// Rows [first, first + count) as a matrix of their own.
+  Matrix slice(int64_t first, int64_t count) const;
+};
+
+/// Bytes of the packed weight; `isGated` interleaves the panels of its two halves (matmul's `gated`). Errors:
+/// sizes that overflow, a layout that cannot be gated.
+StatusOr<std::vector<std::byte>> packMatrix(const Matrix &matrix, bool isGated);
+/// The rows of `first` above those of `second`, which must have the same layout and k.
+Matrix stack(const Matrix &first, const Matrix &second);
+
+class DecoderWeights {
+public:
+  virtual ~DecoderWeights() = default;
+  virtual bool has(std::string_view name) const = 0;
+  /// Errors: no such tensor, other dims (both named), an element type without a layout.
+  virtual StatusOr<Matrix> matrix(std::string_view name, int64_t n, int64_t k) const = 0;
+  /// A vector in f32: norms and biases. Errors: as matrix().
+  virtual StatusOr<std::vector<float>> vector(std::string_view name, int64_t n) const = 0;
+};
+
+} // namespace dspark::checkpoint

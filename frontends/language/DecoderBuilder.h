@@ -1,0 +1,32 @@
+// A decoder-only language model as a function of the `dspark` dialect: one ragged step over a paged cache,
+// that serves prefill, decode and verification alike (runtime/llm/model/ForwardModel.h says what the operands
+// mean).
+//
+//   main(tokens i32[rows], positions i32[rows], query_offsets i32[sequences + 1], sequence_lengths
+//   i32[sequences],
+//        block_table i32[sequences, table_pages], logit_rows i32[wanted],
+//        key_cache.<i>, value_cache.<i> [pages, kvHeads, page_size, headSize] ...)
+//     -> logits f32[wanted, vocabulary]
+//
+// The caches are states: a step writes its rows' keys and values where they lie.
+#pragma once
+#include "dialects/DSpark/OpFactory.h"
+#include "dialects/DSpark/WeightStore.h"
+#include "frontends/checkpoint/DecoderConfig.h"
+#include "frontends/checkpoint/DecoderWeights.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace dspark::language {
+
+struct DecoderOptions {
+  DType cacheType = DType::F16; // f32, f16 or bf16
+};
+
+/// Errors: those of `weights`; Internal, if an operation of the graph does not verify.
+StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> buildDecoder(const checkpoint::DecoderConfig &config,
+                                                         const checkpoint::DecoderWeights &weights,
+                                                         const DecoderOptions &options,
+                                                         mlir::MLIRContext &context, WeightStore &store);
+
+} // namespace dspark::language

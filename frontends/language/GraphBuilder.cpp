@@ -1,0 +1,205 @@
+#include "frontends/language/GraphBuilder.h"
+#include "dialects/DSpark/Infer.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <cstring>
+
+using namespace mlir;
+
+namespace dspark::language {
+
+using checkpoint::Matrix;
+
+GraphBuilder::GraphBuilder(MLIRContext &context, const checkpoint::DecoderWeights &weights,
+                           WeightStore &store)
+    : weights(weights), store(store), builder(&context), factory(builder, dims) {
+  context.loadDialect<ir::DSparkDialect, func::FuncDialect>();
+  module = ModuleOp::create(builder.getUnknownLoc());
+  builder.setInsertionPointToEnd(module->getBody());
+  main = func::FuncOp::create(builder, builder.getUnknownLoc(), "main", builder.getFunctionType({}, {}));
+  builder.setInsertionPointToEnd(main.addEntryBlock());
+}
+
+Location GraphBuilder::loc() const { return NameLoc::get(StringAttr::get(builder.getContext(), place)); }
+
+void GraphBuilder::fail(Status status) {
+  if (error.isOk())
+    error = std::move(status);
+}
+
+Value GraphBuilder::argument(const std::string &name, DType type, const std::vector<std::string> &texts,
+                             bool isState) {
+  SmallVector<int64_t> shape;
+  SmallVector<Attribute> dimTexts;
+  for (const std::string &text : texts) {
+    bool isNumber = text.find_first_not_of("0123456789") == std::string::npos;
+    shape.push_back(isNumber ? std::stoll(text) : ShapedType::kDynamic);
+    dimTexts.push_back(builder.getStringAttr(text));
+  }
+  unsigned index = main.getNumArguments();
+  auto tensor = RankedTensorType::get(shape, ir::mlirType(type, builder.getContext()));
+  SmallVector<NamedAttribute> attributes = {
+      builder.getNamedAttr(ir::kNameAttr, builder.getStringAttr(name)),
+      builder.getNamedAttr(ir::kDimsAttr, builder.getArrayAttr(dimTexts))};
+  if (isState)
+    attributes.push_back(builder.getNamedAttr(ir::kStateAttr, builder.getUnitAttr()));
+  Location where = NameLoc::get(builder.getStringAttr(name));
+  if (failed(main.insertArgument(index, tensor, builder.getDictionaryAttr(attributes), where)))
+    fail({Code::Internal, "argument '" + name + "' cannot be added"});
+  dims.bindArgument(main, index);
+  return main.getArgument(index);
+}
+
+void GraphBuilder::finish(Value result, const char *name) {
+  if (!error.isOk())
+    return;
+  func::ReturnOp::create(builder, main.getLoc(), result);
+  main.setType(builder.getFunctionType(main.getArgumentTypes(), result.getType()));
+  main.setResultAttr(0, ir::kNameAttr, builder.getStringAttr(name));
+}
+
+Value GraphBuilder::op(StringRef name, ValueRange operands, ArrayRef<NamedAttribute> attributes) {
+  if (!error.isOk() || llvm::is_contained(operands, Value()))
+    return {};
+  Value made = factory.make1(loc(), name, operands, attributes);
+  if (!made)
+    fail({Code::Internal, place + ": " + name.str() + ": " + factory.error()});
+  return made;
+}
+
+Value GraphBuilder::scale(Value x, double factor) {
+  return factor == 1 ? x : binary("mul", x, factory.scalar(loc(), float(factor)));
+}
+
+Value GraphBuilder::reshape(Value x, const std::vector<std::string> &texts) {
+  SmallVector<Attribute> expressions;
+  for (const std::string &text : texts)
+    expressions.push_back(builder.getStringAttr(text));
+  auto type = RankedTensorType::get({int64_t(texts.size())}, builder.getI64Type());
+  auto shape = ir::DimsOp::create(builder, loc(), type, builder.getArrayAttr(expressions));
+  dims.visit(shape);
+  return op("reshape", {x, shape.getResult()});
+}
+
+Value GraphBuilder::floats(const std::string &name, const std::vector<float> &values,
+                           std::vector<int64_t> shape) {
+  std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+  if (int64_t(bytes.size()) <= ir::kMaxConstantBytes) {
+    FailureOr<Value> made = factory.constant(loc(), DType::F32, shape, ArrayRef(bytes.data(), bytes.size()));
+    if (failed(made))
+      fail({Code::Internal, name + ": " + factory.error()});
+    return succeeded(made) ? *made : Value();
+  }
+  Weight weight;
+  weight.type = DType::F32;
+  weight.dims = shape;
+  weight.owned.assign(bytes.begin(), bytes.end());
+  return factory.weight(loc(), store.add(name, std::move(weight)), DType::F32, shape);
+}
+
+Value GraphBuilder::norm(Value x, const std::string &weight, int64_t n, double epsilon) {
+  if (!error.isOk() || !weights.has(weight))
+    return x;
+  auto values = weights.vector(weight, n);
+  if (!values.isOk()) {
+    fail(values.status());
+    return {};
+  }
+  std::string before = place;
+  place = weight;
+  Value made = op("layer_norm", {x, floats(weight, *values, {n})},
+                  {attr("kind", "rms"), attr("axis", int64_t(-1)), attr("epsilon", epsilon)});
+  place = before;
+  return made;
+}
+
+std::optional<Matrix> GraphBuilder::matrixOf(const std::string &weight, int64_t n, int64_t k) {
+  if (!error.isOk())
+    return std::nullopt;
+  auto matrix = weights.matrix(weight, n, k);
+  if (!matrix.isOk()) {
+    fail(matrix.status());
+    return std::nullopt;
+  }
+  return std::move(*matrix);
+}
+
+Value GraphBuilder::packed(const std::string &name, const Matrix &matrix, bool isGated) {
+  std::string key = name + ".weight";
+  if (!store.find(key)) {
+    Weight weight;
+    weight.type = DType::F32;
+    weight.dims = {matrix.n, matrix.k};
+    weight.layout = matrix.layout;
+    weight.derive = [matrix, isGated](std::vector<std::byte> &bytes, std::string &message) {
+      auto made = checkpoint::packMatrix(matrix, isGated);
+      if (!made.isOk())
+        message = made.status().message();
+      else
+        bytes = std::move(*made);
+      return made.isOk();
+    };
+    store.add(key, std::move(weight));
+  }
+  return factory.weight(loc(), key, DType::F32, {matrix.n, matrix.k}, matrix.layout);
+}
+
+Value GraphBuilder::matmul(Value x, const std::string &weight, int64_t n, int64_t k, Value residual) {
+  std::optional<Matrix> matrix = matrixOf(weight, n, k);
+  return matrix ? matmul(x, weight, *matrix, residual) : Value();
+}
+
+Value GraphBuilder::matmul(Value x, const std::string &name, const Matrix &matrix, Value residual,
+                           StringRef activation) {
+  if (!error.isOk())
+    return {};
+  place = name;
+  SmallVector<Value> operands = {x, packed(name, matrix, false)};
+  if (weights.has(name + ".bias")) {
+    auto bias = weights.vector(name + ".bias", matrix.n);
+    if (!bias.isOk()) {
+      fail(bias.status());
+      return {};
+    }
+    operands.push_back(floats(name + ".bias", *bias, {matrix.n}));
+  } else if (residual) {
+    operands.push_back(factory.none(loc()));
+  }
+  if (residual)
+    operands.push_back(residual);
+  SmallVector<NamedAttribute> attributes = {attr("trans_b", 1)};
+  if (!matrix.layout.empty())
+    attributes.push_back(attr("packed", StringRef(matrix.layout)));
+  if (matrix.isBlocks())
+    attributes.push_back(attr("arithmetic", "int8"));
+  if (!activation.empty())
+    attributes.push_back(attr("activation", activation));
+  return op("matmul", operands, attributes);
+}
+
+Value GraphBuilder::gated(Value x, const std::string &name, const Matrix &gate, const Matrix &up,
+                          StringRef activation) {
+  if (!error.isOk())
+    return {};
+  bool hasBias = weights.has(name + "_gate.bias") || weights.has(name + "_up.bias");
+  if (gate.layout == up.layout && gate.isBlocks() && !hasBias) {
+    place = name;
+    return op("matmul", {x, packed(name, checkpoint::stack(gate, up), true)},
+              {attr("trans_b", 1), attr("packed", StringRef(gate.layout)), attr("arithmetic", "int8"),
+               attr("gated", 1), attr("activation", activation)});
+  }
+  Value opened = matmul(x, name + "_gate", gate, {}, activation);
+  return binary("mul", opened, matmul(x, name + "_up", up));
+}
+
+Value GraphBuilder::embed(Value indices, const std::string &weight, int64_t n, int64_t k) {
+  std::optional<Matrix> matrix = matrixOf(weight, n, k);
+  if (!matrix)
+    return {};
+  place = weight;
+  Value table = packed(weight, *matrix, false);
+  if (matrix->layout.empty())
+    return op("gather", {table, indices}, {attr("axis", 0)});
+  return op("packed_rows", {indices, table}, {attr("packed", StringRef(matrix->layout))});
+}
+
+} // namespace dspark::language

@@ -1,0 +1,75 @@
+// Operations of a language model's graph, one call each. The first error stays; after it calls make nothing
+// and give null values, so that a caller may simply go on and ask at the end.
+#pragma once
+#include "dialects/DSpark/OpFactory.h"
+#include "dialects/DSpark/WeightStore.h"
+#include "frontends/checkpoint/DecoderWeights.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace dspark::language {
+
+class GraphBuilder {
+public:
+  GraphBuilder(mlir::MLIRContext &context, const checkpoint::DecoderWeights &weights, WeightStore &store);
+
+  const Status &status() const { return error; }
+  /// Ends the function with `result`, named `name`. Call it last.
+  void finish(mlir::Value result, const char *name);
+  mlir::OwningOpRef<mlir::ModuleOp> take() { return std::move(module); }
+
+  /// An argument; dims are numbers or expressions over symbols, which the first bare use binds.
+  mlir::Value argument(const std::string &name, DType type, const std::vector<std::string> &dims,
+                       bool isState = false);
+  /// What follows is called `name`, and "name/..." for parts of it.
+  void at(const std::string &name) { place = name; }
+
+  mlir::Value op(llvm::StringRef name, mlir::ValueRange operands,
+                 llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+  mlir::Value unary(llvm::StringRef kind, mlir::Value x) { return op("unary", {x}, {attr("kind", kind)}); }
+  mlir::Value binary(llvm::StringRef kind, mlir::Value a, mlir::Value b) {
+    return op("binary", {a, b}, {attr("kind", kind)});
+  }
+  mlir::Value scale(mlir::Value x, double factor);
+  /// `dims` as for argument().
+  mlir::Value reshape(mlir::Value x, const std::vector<std::string> &dims);
+  mlir::Value cast(mlir::Value x, DType type) { return op("cast", {x}, {attr("to", int64_t(type))}); }
+  /// A constant [dims] of f32.
+  mlir::Value floats(const std::string &name, const std::vector<float> &values, std::vector<int64_t> dims);
+
+  /// rms(x) * w, over the last dim of n elements; x itself where the model has no such norm.
+  mlir::Value norm(mlir::Value x, const std::string &weight, int64_t n, double epsilon);
+  /// act(x W^T + bias) + residual; the bias where the model has one.
+  mlir::Value matmul(mlir::Value x, const std::string &weight, int64_t n, int64_t k,
+                     mlir::Value residual = {});
+  mlir::Value matmul(mlir::Value x, const std::string &name, const checkpoint::Matrix &matrix,
+                     mlir::Value residual = {}, llvm::StringRef activation = "");
+  /// act(x gate^T) * (x up^T), in one product where the layouts allow it.
+  mlir::Value gated(mlir::Value x, const std::string &name, const checkpoint::Matrix &gate,
+                    const checkpoint::Matrix &up, llvm::StringRef activation);
+  /// Rows `indices` of the matrix, as f32 [..., k].
+  mlir::Value embed(mlir::Value indices, const std::string &weight, int64_t n, int64_t k);
+  std::optional<checkpoint::Matrix> matrixOf(const std::string &weight, int64_t n, int64_t k);
+  bool has(const std::string &weight) const { return weights.has(weight); }
+
+  template <typename T> mlir::NamedAttribute attr(llvm::StringRef name, T value) {
+    return factory.attr(name, value);
+  }
+
+private:
+  mlir::Location loc() const;
+  void fail(Status status);
+  /// The packed weight as a value; the same name gives the same weight.
+  mlir::Value packed(const std::string &name, const checkpoint::Matrix &matrix, bool isGated);
+
+  const checkpoint::DecoderWeights &weights;
+  WeightStore &store;
+  mlir::OpBuilder builder;
+  ir::DimAnalysis dims;
+  ir::OpFactory factory;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp main;
+  std::string place;
+  Status error;
+};
+
+} // namespace dspark::language
