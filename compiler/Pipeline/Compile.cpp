@@ -111,10 +111,12 @@ private:
 
   void importCheckpoint() {
     if (!options.dims.empty())
-      return fail(kUsage, options.model + ": the dims of a language model are chosen when it runs; --dim fixes those "
-                                          "of ONNX models");
+      return fail(kUsage, options.model +
+                              ": the dims of a language model are chosen when it runs; --dim fixes those "
+                              "of ONNX models");
     language::DecoderOptions decoder;
     decoder.cacheType = options.cacheType;
+    decoder.int8Arithmetic = options.int8Arithmetic;
     auto model = language::importLanguageModel(options.model, decoder, context);
     if (!model.isOk())
       return fail(exitCodeOf(model.status()), model.status().message());

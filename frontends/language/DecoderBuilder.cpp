@@ -170,7 +170,7 @@ StatusOr<OwningOpRef<ModuleOp>> buildDecoder(const DecoderConfig &config,
                                              const checkpoint::DecoderWeights &weights,
                                              const DecoderOptions &options, MLIRContext &context,
                                              WeightStore &store) {
-  GraphBuilder graph(context, weights, store);
+  GraphBuilder graph(context, weights, store, options.int8Arithmetic ? "int8" : "f32");
   Decoder(config, options, graph).build();
   if (!graph.status().isOk())
     return graph.status();

@@ -21,6 +21,9 @@ namespace dspark::language {
 
 struct DecoderOptions {
   DType cacheType = DType::F16; // f32, f16 or bf16
+  /// How rows meet weights of few bits (docs/packed-weights.md): quantised to 8 bits per 32 terms, as
+  /// llama.cpp does, or as they are, at half the speed or less.
+  bool int8Arithmetic = true;
 };
 
 /// Errors: those of `weights`; Internal, if an operation of the graph does not verify.

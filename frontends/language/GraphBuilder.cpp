@@ -10,8 +10,8 @@ namespace dspark::language {
 using checkpoint::Matrix;
 
 GraphBuilder::GraphBuilder(MLIRContext &context, const checkpoint::DecoderWeights &weights,
-                           WeightStore &store)
-    : weights(weights), store(store), builder(&context), factory(builder, dims) {
+                           WeightStore &store, const char *arithmetic)
+    : weights(weights), store(store), arithmetic(arithmetic), builder(&context), factory(builder, dims) {
   context.loadDialect<ir::DSparkDialect, func::FuncDialect>();
   module = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToEnd(module->getBody());
@@ -170,7 +170,7 @@ Value GraphBuilder::matmul(Value x, const std::string &name, const Matrix &matri
   if (!matrix.layout.empty())
     attributes.push_back(attr("packed", StringRef(matrix.layout)));
   if (matrix.isBlocks())
-    attributes.push_back(attr("arithmetic", "int8"));
+    attributes.push_back(attr("arithmetic", arithmetic));
   if (!activation.empty())
     attributes.push_back(attr("activation", activation));
   return op("matmul", operands, attributes);
@@ -184,7 +184,7 @@ Value GraphBuilder::gated(Value x, const std::string &name, const Matrix &gate, 
   if (gate.layout == up.layout && gate.isBlocks() && !hasBias) {
     place = name;
     return op("matmul", {x, packed(name, checkpoint::stack(gate, up), true)},
-              {attr("trans_b", 1), attr("packed", StringRef(gate.layout)), attr("arithmetic", "int8"),
+              {attr("trans_b", 1), attr("packed", StringRef(gate.layout)), attr("arithmetic", arithmetic),
                attr("gated", 1), attr("activation", activation)});
   }
   Value opened = matmul(x, name + "_gate", gate, {}, activation);

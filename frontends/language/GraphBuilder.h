@@ -10,7 +10,9 @@ namespace dspark::language {
 
 class GraphBuilder {
 public:
-  GraphBuilder(mlir::MLIRContext &context, const checkpoint::DecoderWeights &weights, WeightStore &store);
+  /// `arithmetic` is matmul's attribute for weights of few bits.
+  GraphBuilder(mlir::MLIRContext &context, const checkpoint::DecoderWeights &weights, WeightStore &store,
+               const char *arithmetic);
 
   const Status &status() const { return error; }
   /// Ends the function with `result`, named `name`. Call it last.
@@ -63,6 +65,7 @@ private:
 
   const checkpoint::DecoderWeights &weights;
   WeightStore &store;
+  const char *arithmetic;
   mlir::OpBuilder builder;
   ir::DimAnalysis dims;
   ir::OpFactory factory;

@@ -56,17 +56,24 @@ void printOperators() {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Compiles an ONNX model or a language model's checkpoint to a plan that dspark-rt runs.", "dspark-compile");
+  CLI::App app("Compiles an ONNX model or a language model's checkpoint to a plan that dspark-rt runs.",
+               "dspark-compile");
   app.footer(kFooter);
   CompileOptions options;
   std::vector<std::string> dims;
-  std::string stopAfter, isa, cacheType = "f16";
+  std::string stopAfter, isa, cacheType = "f16", arithmetic = "int8";
   bool timing = false, noCodegen = false, verbose = false;
   app.add_option("MODEL", options.model, "the ONNX file, or a language model's GGUF file")->required();
   app.add_option("-o,--output", options.output, "the plan to write (default: MODEL with .dsp)");
   app.add_option("--dim", dims, "fix a dim symbol, NAME=N; without it one plan serves every shape");
-  app.add_option("--cache-type", cacheType, "of a language model's keys and values: f16 (default), bf16 or f32")
+  app.add_option("--cache-type", cacheType,
+                 "of a language model's keys and values: f16 (default), bf16 or f32")
       ->check(CLI::IsMember({"f16", "bf16", "f32"}));
+  app.add_option("--arithmetic", arithmetic,
+                 "how a language model's rows meet weights of few bits: int8 (default; rows are quantised as "
+                 "llama.cpp "
+                 "does) or f32 (nothing is rounded)")
+      ->check(CLI::IsMember({"int8", "f32"}));
   app.add_option("-O", options.level,
                  "0: the graph as it is, kernel by kernel; 1: all optimisations (default)")
       ->check(CLI::Range(0, 1));
@@ -94,6 +101,7 @@ int main(int argc, char **argv) {
   if (!parseDims(dims, options.dims))
     return 1;
   options.codegen = !noCodegen;
+  options.int8Arithmetic = arithmetic == "int8";
   options.cacheType = cacheType == "f32" ? DType::F32 : cacheType == "bf16" ? DType::BF16 : DType::F16;
   if (!stopAfter.empty() && !(options.stopAfter = phaseFromName(stopAfter))) {
     std::cerr << "dspark-compile: no phase is called '" << stopAfter << "'; see --help\n";

@@ -1,0 +1,193 @@
+#include "runtime/llm/model/PlanModel.h"
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace dspark::llm {
+namespace {
+
+constexpr int64_t kMostPages = int64_t(1) << 31, kLargestPage = 4096;
+constexpr std::string_view kBatchInputs[] = {"tokens",           "positions",   "query_offsets",
+                                             "sequence_lengths", "block_table", "logit_rows"};
+// Tables are padded to a power of two pages, so that a growing sequence meets few shapes.
+constexpr int64_t kLeastTablePages = 8;
+
+// What the plan's META says of the model.
+StatusOr<int64_t> modelNumber(const Program &program, const char *key) {
+  auto meta = nlohmann::json::parse(program.file().meta(), nullptr, /*allow_exceptions=*/false);
+  auto model = meta.is_object() ? meta.find("language_model") : meta.end();
+  if (!meta.is_object() || model == meta.end() || !model->is_object() || !model->contains(key) ||
+      !(*model)[key].is_number_integer())
+    return invalidArgument(program.file().path() +
+                           ": the plan is no language model: META has no language_model." + key);
+  return (*model)[key].get<int64_t>();
+}
+
+std::string text(int64_t number) { return std::to_string(number); }
+
+} // namespace
+
+StatusOr<std::unique_ptr<PlanModel>> PlanModel::create(std::shared_ptr<const Program> program,
+                                                       const PlanModelOptions &options) {
+  if (options.pageSize < 1 || options.pageSize > kLargestPage)
+    return invalidArgument("page size is " + text(options.pageSize) + ", expected 1 to " +
+                           text(kLargestPage));
+  if (options.cacheTokens < 0 || options.cacheTokens / options.pageSize >= kMostPages)
+    return invalidArgument("cache of " + text(options.cacheTokens) + " tokens, expected 0 to " +
+                           text(kMostPages * options.pageSize));
+  if (options.maxRows < 1 || options.maxRows > 1 << 20)
+    return invalidArgument("rows of a step are " + text(options.maxRows) + ", expected 1 to " +
+                           text(1 << 20));
+  std::unique_ptr<PlanModel> model(new PlanModel);
+  DSPARK_RETURN_IF_ERROR(model->readPlan(*program, options));
+  DSPARK_ASSIGN_OR_RETURN(model->runner, Session::create(std::move(program), options.session));
+  return model;
+}
+
+Status PlanModel::readPlan(const Program &program, const PlanModelOptions &options) {
+  DSPARK_ASSIGN_OR_RETURN(modelFacts.contextLength, modelNumber(program, "context_length"));
+  DSPARK_ASSIGN_OR_RETURN(int64_t vocabulary, modelNumber(program, "vocabulary"));
+  if (vocabulary < 1 || vocabulary > INT32_MAX || modelFacts.contextLength < 1)
+    return corruptFile(program.file().path() + ": META gives a vocabulary of " + text(vocabulary) +
+                       " and a context of " + text(modelFacts.contextLength) + " tokens");
+  modelFacts.vocabulary = int32_t(vocabulary);
+  modelFacts.pageSize = options.pageSize;
+  modelFacts.maxRows = options.maxRows;
+  int64_t tokens = options.cacheTokens > 0 ? options.cacheTokens : modelFacts.contextLength;
+  modelFacts.pages = (tokens + options.pageSize - 1) / options.pageSize;
+
+  std::span<const int> values = program.inputs();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const ValueInfo &input = program.values()[size_t(values[i])];
+    bool isBatch = i < std::size(kBatchInputs);
+    if (isBatch != !input.isState || (isBatch && (input.name != kBatchInputs[i] || input.type != DType::I32)))
+      return invalidArgument(program.file().path() + ": the plan is no language model: input " +
+                             text(int64_t(i)) + " is '" + std::string(input.name) + "'");
+    if (!isBatch)
+      DSPARK_RETURN_IF_ERROR(addCache(program, input, options));
+  }
+  if (caches.empty() || program.outputs().size() != 1)
+    return invalidArgument(program.file().path() + ": the plan is no language model: it has " +
+                           text(int64_t(caches.size())) + " caches and " +
+                           text(int64_t(program.outputs().size())) + " outputs");
+  return Status::ok();
+}
+
+Status PlanModel::addCache(const Program &program, const ValueInfo &input, const PlanModelOptions &options) {
+  std::vector<Dim> dims;
+  program.evaluate(std::vector<Dim>(program.symbolCount()), dims);
+  auto fixed = [&](size_t d) {
+    Dim dim = d < input.dims.size() ? dims[size_t(input.dims[d])] : Dim();
+    return dim.isConst() ? dim.value() : int64_t(-1);
+  };
+  Cache cache{input.type, {modelFacts.pages, fixed(1), options.pageSize, fixed(3)}, 0, {nullptr, std::free}};
+  bool fits = input.dims.size() == 4 && cache.dims[1] > 0 && cache.dims[3] > 0 && dtypeBits(input.type) >= 8;
+  int64_t bytes = 0;
+  if (!fits || __builtin_mul_overflow(cache.dims[1], cache.dims[3], &bytes) ||
+      __builtin_mul_overflow(bytes, options.pageSize * dtypeBits(input.type) / 8, &cache.pageBytes) ||
+      __builtin_mul_overflow(cache.pageBytes, modelFacts.pages, &bytes))
+    return corruptFile(program.file().path() + ": cache '" + std::string(input.name) +
+                       "' has no dims [pages, heads, page_size, size]");
+  cache.bytes.reset(static_cast<std::byte *>(std::calloc(size_t(modelFacts.pages), size_t(cache.pageBytes))));
+  if (!cache.bytes)
+    return {Code::OutOfMemory, "a cache of " + text(modelFacts.pages) + " pages of " + text(cache.pageBytes) +
+                                   " bytes does not fit; ask for fewer tokens"};
+  modelFacts.pageBytes += cache.pageBytes;
+  caches.push_back(std::move(cache));
+  return Status::ok();
+}
+
+Status PlanModel::check(const ForwardBatch &batch) const {
+  int64_t rows = int64_t(batch.tokens.size()), sequences = int64_t(batch.sequenceLengths.size());
+  if (rows > modelFacts.maxRows)
+    return invalidArgument("the step has " + text(rows) + " rows, expected at most " +
+                           text(modelFacts.maxRows));
+  if (int64_t(batch.queryOffsets.size()) != sequences + 1 || batch.queryOffsets[0] != 0 ||
+      batch.queryOffsets[size_t(sequences)] != rows || batch.tablePages < 0 ||
+      int64_t(batch.blockTable.size()) != sequences * batch.tablePages)
+    return invalidArgument("offsets and tables do not fit " + text(sequences) + " sequences of " +
+                           text(rows) + " rows");
+  for (int32_t token : batch.tokens)
+    if (token < 0 || token >= modelFacts.vocabulary)
+      return invalidArgument("token " + text(token) + " is outside the vocabulary of " +
+                             text(modelFacts.vocabulary));
+  for (int64_t s = 0; s < sequences; ++s) {
+    int64_t begin = batch.queryOffsets[size_t(s)], end = batch.queryOffsets[size_t(s + 1)];
+    int64_t length = batch.sequenceLengths[size_t(s)];
+    if (end < begin || length < end - begin || length > batch.tablePages * modelFacts.pageSize ||
+        length > modelFacts.contextLength)
+      return invalidArgument(
+          "sequence " + text(s) + " has " + text(end - begin) + " rows and " + text(length) +
+          " tokens, expected at most " +
+          text(std::min(batch.tablePages * modelFacts.pageSize, modelFacts.contextLength)));
+    for (int64_t j = 0; j * modelFacts.pageSize < length; ++j)
+      if (int32_t page = batch.blockTable[size_t(s * batch.tablePages + j)];
+          page < 0 || page >= modelFacts.pages)
+        return invalidArgument("sequence " + text(s) + " names page " + text(page) + " of " +
+                               text(modelFacts.pages));
+  }
+  for (size_t i = 0; i < batch.logitRows.size(); ++i)
+    if (batch.logitRows[i] < 0 || batch.logitRows[i] >= rows)
+      return invalidArgument("logits of row " + text(batch.logitRows[i]) + " are wanted of " + text(rows) +
+                             " rows");
+  return Status::ok();
+}
+
+// Every row's place in its sequence, and the table padded.
+void PlanModel::layOut(const ForwardBatch &batch) {
+  size_t sequences = batch.sequenceLengths.size();
+  positions.resize(batch.tokens.size());
+  int64_t longest = 0;
+  for (size_t s = 0; s < sequences; ++s) {
+    int32_t end = batch.queryOffsets[s + 1], length = batch.sequenceLengths[s];
+    for (int32_t row = batch.queryOffsets[s]; row < end; ++row)
+      positions[size_t(row)] = length - (end - row);
+    longest = std::max<int64_t>(longest, length);
+  }
+  int64_t used = (longest + modelFacts.pageSize - 1) / modelFacts.pageSize;
+  tablePages = std::max(kLeastTablePages, int64_t(std::bit_ceil(uint64_t(used))));
+  table.assign(sequences * size_t(tablePages), 0);
+  for (size_t s = 0; s < sequences; ++s)
+    std::copy_n(batch.blockTable.begin() + std::ptrdiff_t(int64_t(s) * batch.tablePages),
+                std::min(used, batch.tablePages), table.begin() + std::ptrdiff_t(int64_t(s) * tablePages));
+}
+
+StatusOr<std::span<const float>> PlanModel::forward(const ForwardBatch &batch) {
+  DSPARK_RETURN_IF_ERROR(check(batch));
+  layOut(batch);
+  int64_t rows = int64_t(batch.tokens.size()), wanted = int64_t(batch.logitRows.size());
+  int64_t tableDims[2] = {int64_t(batch.sequenceLengths.size()), tablePages}, offsets = tableDims[0] + 1;
+  auto lend = [&](std::span<const int32_t> data, const int64_t *dims, int rank) {
+    inputs.push_back({const_cast<int32_t *>(data.data()), DType::I32, rank, dims, nullptr}); // only read
+  };
+  inputs.clear();
+  lend(batch.tokens, &rows, 1);
+  lend(positions, &rows, 1);
+  lend(batch.queryOffsets, &offsets, 1);
+  lend(batch.sequenceLengths, tableDims, 1);
+  lend(table, tableDims, 2);
+  lend(batch.logitRows, &wanted, 1);
+  for (const Cache &cache : caches)
+    inputs.push_back(BorrowedTensor{cache.bytes.get(), cache.type, 4, cache.dims, nullptr});
+  DSPARK_RETURN_IF_ERROR(runner->run(inputs));
+  const TensorView &logits = runner->output(0);
+  if (logits.type != DType::F32 || logits.elements() != wanted * modelFacts.vocabulary)
+    return Status(Code::CorruptFile, "the plan gives logits of " + text(logits.elements()) +
+                                         " elements, expected " + text(wanted) + " rows of " +
+                                         text(modelFacts.vocabulary));
+  return std::span<const float>(logits.as<float>(), size_t(logits.elements()));
+}
+
+Status PlanModel::copyPage(int32_t from, int32_t to) {
+  for (int32_t page : {from, to})
+    if (page < 0 || page >= modelFacts.pages)
+      return invalidArgument("page " + text(page) + " is outside the cache of " + text(modelFacts.pages));
+  for (const Cache &cache : caches)
+    std::memcpy(cache.bytes.get() + to * cache.pageBytes, cache.bytes.get() + from * cache.pageBytes,
+                size_t(cache.pageBytes));
+  return Status::ok();
+}
+
+} // namespace dspark::llm

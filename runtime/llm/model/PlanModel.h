@@ -1,0 +1,52 @@
+// A language model that a plan computes (frontends/language/DecoderBuilder.h writes its inputs down): owns
+// the session and the memory of the paged cache.
+#pragma once
+#include "runtime/executor/Session.h"
+#include "runtime/llm/model/ForwardModel.h"
+
+namespace dspark::llm {
+
+struct PlanModelOptions {
+  SessionOptions session;
+  int64_t pageSize = 32; // tokens
+  int64_t cacheTokens =
+      0; // that all sequences together can hold; 0: one sequence of the model's context length
+  int64_t maxRows = 512; // of one step
+};
+
+class PlanModel : public ForwardModel {
+public:
+  /// Errors: InvalidArgument if the plan is no language model, or an option is out of bounds; OutOfMemory.
+  static StatusOr<std::unique_ptr<PlanModel>> create(std::shared_ptr<const Program> program,
+                                                     const PlanModelOptions &options = {});
+
+  const ModelFacts &facts() const override { return modelFacts; }
+  StatusOr<std::span<const float>> forward(const ForwardBatch &batch) override;
+  Status copyPage(int32_t from, int32_t to) override;
+
+  Session &session() { return *runner; }
+
+private:
+  /// Keys or values of one layer, [pages][heads][page size][head size]; untouched pages take no memory.
+  struct Cache {
+    DType type;
+    int64_t dims[4];
+    int64_t pageBytes;
+    std::unique_ptr<std::byte, void (*)(void *)> bytes{nullptr, nullptr};
+  };
+
+  PlanModel() = default;
+  Status readPlan(const Program &program, const PlanModelOptions &options);
+  Status addCache(const Program &program, const ValueInfo &input, const PlanModelOptions &options);
+  Status check(const ForwardBatch &batch) const;
+  void layOut(const ForwardBatch &batch);
+
+  std::unique_ptr<Session> runner;
+  ModelFacts modelFacts;
+  std::vector<Cache> caches;
+  std::vector<int32_t> positions, table; // of the current step
+  int64_t tablePages = 0;
+  std::vector<BorrowedTensor> inputs;
+};
+
+} // namespace dspark::llm
