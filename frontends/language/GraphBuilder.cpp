@@ -77,7 +77,7 @@ Value GraphBuilder::reshape(Value x, const std::vector<std::string> &texts) {
   auto type = RankedTensorType::get({int64_t(texts.size())}, builder.getI64Type());
   auto shape = ir::DimsOp::create(builder, loc(), type, builder.getArrayAttr(expressions));
   dims.visit(shape);
-  return op("reshape", {x, shape.getResult()});
+  return op("reshape", {x, shape.getResult()}, {attr("allowzero", 1)});
 }
 
 Value GraphBuilder::floats(const std::string &name, const std::vector<float> &values,

@@ -1,5 +1,6 @@
 // dspark-rt: runs a plan file. See docs/dspark-rt.md.
 #include "tools/dspark-rt/Compare.h"
+#include "tools/dspark-rt/Language.h"
 #include "tools/dspark-rt/Npy.h"
 #include "tools/dspark-rt/Report.h"
 #include "tools/dspark-rt/TensorProto.h"
@@ -28,6 +29,7 @@ struct Options {
   InputRequest inputs;
   SessionOptions session;
   Tolerance tolerance;
+  LanguageRequest language;
   double benchSeconds = 0;
   bool isProfiled = false, isJson = false, verifies = false;
 };
@@ -318,6 +320,11 @@ Status runAll(Options &options) {
   if (options.verifies)
     DSPARK_RETURN_IF_ERROR(file->verifyWeights());
   DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file)));
+  if (options.language.isAsked()) {
+    options.language.isJson = options.isJson;
+    options.language.model.session = options.session;
+    return runLanguage(options.language, std::move(program));
+  }
   DSPARK_ASSIGN_OR_RETURN(auto session, Session::create(program, options.session));
   if (!options.caseFolder.empty())
     return runCase(options, *session);
@@ -357,6 +364,7 @@ int main(int argc, char **argv) {
   app.add_option("--atol", options.tolerance.absolute, "absolute tolerance of --case (default 1e-7)");
   app.add_flag("--verify", options.verifies, "check the hash of the weights first");
   app.add_flag("--no-native-code", refusesCode, "do not load generated code from the plan");
+  addLanguageOptions(app, options.language);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
