@@ -11,7 +11,7 @@ struct PerplexityOptions {
   int64_t context = 512;
   int64_t chunks = 0;      // at most; 0: all whole chunks
   int32_t beginToken = -1; // put in the place of every chunk's first token; -1: none
-  std::function<void(int64_t chunk, int64_t chunks, double perplexity)> onChunk;
+  std::function<void(int64_t chunk, int64_t chunks, double perplexity)> onChunk = {};
 };
 
 struct PerplexityResult {
