@@ -90,6 +90,10 @@ public:
   /// The sequence has ended. Unknown sequences are ignored.
   virtual void forget(SequenceId sequence) = 0;
 
+  /// Committed tokens that propose would have to take in before it drafts, beyond those of the last step: the
+  /// price of starting late.
+  virtual int64_t backlog(SequenceId) const { return 0; }
+
   /// Fills drafts[i] (given empty) for requests[i], each of a different sequence, with 0 to `limit` tokens;
   /// no token is a fine answer. Does not change what is committed. Errors: all drafts of this call are
   /// dropped.

@@ -45,9 +45,18 @@ struct Model {
   uint64_t variant = 0;
   double sharpness = 2; // of the table's logits
   double topP = 1;
+  mutable std::vector<Distribution> known = {}; // by the last two tokens, once asked for
 
-  Distribution next(std::span<const int32_t> history) const {
+  const Distribution &next(std::span<const int32_t> history) const {
     const auto back = [&](size_t i) { return i < history.size() ? history[history.size() - 1 - i] + 1 : 0; };
+    known.resize(size_t((vocabulary + 1) * (vocabulary + 1)));
+    Distribution &distribution = known[size_t(back(0) * (vocabulary + 1) + back(1))];
+    if (distribution.tokens.empty())
+      distribution = compute(back);
+    return distribution;
+  }
+
+  template <typename Back> Distribution compute(Back back) const {
     std::vector<std::pair<double, int32_t>> mass;
     double sum = 0;
     for (int32_t v = 0; v < vocabulary; ++v) {
@@ -105,7 +114,7 @@ public:
     return verify(draft, length, *this);
   }
 
-  Model model;
+  const Model &model;
   uint64_t seed;
   Tokens tokens;
   bool isGreedy = false;
