@@ -18,6 +18,7 @@ enum class Code {
   OutOfMemory,     // give it more memory or a smaller input
   Mismatch,        // a result differs from what was expected
   Internal,        // a bug of ours
+  Busy,            // too much to do already: try again later
 };
 
 class [[nodiscard]] Status {
