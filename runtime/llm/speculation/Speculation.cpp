@@ -134,7 +134,7 @@ void Speculation::settle(std::span<const Verdict> verdicts, const StepTimes &tim
     return;
   const double plain = stepCost.seconds(int32_t(states.size()), 0);
   // With other rows in the step their share of the measured time is unknown: the table's word stands for it.
-  const double verify = load.otherRows == 0 ? times.verifySeconds : verifySeconds()[size_t(verified)];
+  const double verify = load.otherRows == 0 ? times.verifySeconds : stepSeconds(verified);
   double committed = 0;
   for (const Verdict &verdict : verdicts)
     committed += verdict.committed;

@@ -110,6 +110,7 @@ private:
   bool isUsable(const Source &source, SequenceId sequence) const;
   bool isLong(const DecodingState &state) const { return state.length > options.longContext; }
   int32_t limitOf(const Source &source, size_t state) const;
+  double stepSeconds(int32_t drafts) const;
   StepSeconds verifySeconds() const;
   bool propose(size_t source, std::span<const DraftRequest> requests, std::span<const size_t> of);
   void probe();

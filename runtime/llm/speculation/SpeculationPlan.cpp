@@ -22,18 +22,24 @@ int32_t Speculation::limitOf(const Source &source, size_t state) const {
                                      source.given.drafter->longestDraft()));
 }
 
-/// Seconds of the step by drafts verified besides those that are settled. With other rows in it a draft costs
-/// what it costs beside them, but is measured against a step of decoding alone: their time is not to be made
-/// up for by drafts.
-StepSeconds Speculation::verifySeconds() const {
+/// Seconds of the step with that many drafts. With other rows in it a draft costs what it costs beside them,
+/// but is measured against a step of decoding alone: their time is not to be made up for by drafts.
+double Speculation::stepSeconds(int32_t drafts) const {
   const int32_t sequences = int32_t(states.size()), others = int32_t(load.otherRows);
+  const double alone = stepCost.seconds(sequences, others == 0 ? drafts : 0);
+  return others == 0
+             ? alone
+             : alone + stepCost.seconds(sequences, others + drafts) - stepCost.seconds(sequences, others);
+}
+
+/// Of the step by drafts verified besides those that are settled.
+StepSeconds Speculation::verifySeconds() const {
   int64_t most = 0;
   for (const DecodingState &state : states)
     most += std::max(state.limit, 0);
-  const double shift = stepCost.seconds(sequences, 0) - stepCost.seconds(sequences, others);
   StepSeconds seconds;
   for (int32_t n = verified; n <= std::max<int64_t>(std::min(most, load.room), verified); ++n)
-    seconds.push_back(shift + stepCost.seconds(sequences, others + n));
+    seconds.push_back(stepSeconds(n));
   return seconds;
 }
 
@@ -164,7 +170,6 @@ Schedule Speculation::schedule(std::span<const Estimates> estimates, const StepS
 /// acceptance changes, and nothing else would tell. The source's ledger must afford it. Sequences take turns.
 void Speculation::probe() {
   const size_t state = size_t(probeTurn++) % states.size();
-  const double plain = verifySeconds()[0];
   for (size_t s = 0; s < sources.size(); ++s) {
     Source &source = sources[s];
     const int32_t length = std::min(limitOf(source, state), kProbeDrafts);
@@ -175,7 +180,7 @@ void Speculation::probe() {
     const double draftSeconds =
         drafter.isFree() ? 0
                          : source.given.cost->seconds(1, length) + double(owed) * source.given.backlogSeconds;
-    if (!source.ledger.affords((draftSeconds + verifySeconds()[size_t(length)]) / plain - 1))
+    if (!source.ledger.affords((draftSeconds + stepSeconds(length)) / stepSeconds(0) - 1))
       continue;
     const DraftRequest request{states[state].sequence, length, states[state].pipeline};
     if (!drafter.isFree()) {
