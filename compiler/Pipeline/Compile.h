@@ -18,7 +18,7 @@ struct CompileOptions {
   std::optional<Phase> stopAfter;
   std::string dumpDir; // writes NN-phase.mlir after each phase; "" does not
   bool codegen = true;
-  DType cacheType = DType::F16; // of a language model's keys and values: f32, f16, bf16
+  DType cacheType = DType::F16; // of a language model's keys and values: f32, f16, bf16, i8
   bool int8Arithmetic = true;   // of a language model: rows in 8 bits for products with weights of few bits
   int level = 1;                // 0: the model as it is, without the phases that are optional (Pipeline.h)
   std::function<void(Phase)> onPhase; // called as each phase starts

@@ -1,5 +1,6 @@
 #include "dialects/DSpark/WeightStore.h"
 #include <algorithm>
+#include <cstdint>
 
 namespace dspark {
 
@@ -43,6 +44,11 @@ std::optional<WeightBytes> WeightStore::read(const std::string &name, std::strin
       return std::nullopt;
     }
     result.view = whole.subspan(weight->offset, weight->length);
+    // Files put tensors at any byte; whoever reads elements may rely on their alignment.
+    if (reinterpret_cast<uintptr_t>(result.view.data()) % alignof(std::max_align_t) != 0) {
+      result.storage.assign(result.view.begin(), result.view.end());
+      result.view = result.storage;
+    }
   } else {
     result.view = weight->owned;
   }

@@ -33,7 +33,7 @@ struct Weight {
   int64_t elements() const;
 };
 
-/// Bytes of a weight, either a view of the mapped file or owned by this object.
+/// Bytes of a weight, either a view of the mapped file or owned by this object; aligned for any element type.
 class WeightBytes {
 public:
   std::span<const std::byte> bytes() const { return view; }

@@ -25,10 +25,8 @@ public:
     batch = {offsets, lengths, table};
     Value wanted = g.argument("logit_rows", DType::I32, {"wanted"});
     for (size_t i = 0; i < config.layers.size(); ++i)
-      for (const char *kind : {"key_cache.", "value_cache."})
-        caches.push_back(g.argument(kind + std::to_string(i), options.cacheType,
-                                    {"pages", text(config.kvHeads), "page_size", text(config.headSize)},
-                                    /*isState=*/true));
+      for (const char *kind : {"key", "value"})
+        addCache(kind, "." + std::to_string(i));
     buildAngles();
     Value x = g.embed(g.reshape(tokens, {"1", "rows"}), "token_embd", config.vocabulary, config.hidden);
     x = g.scale(x, config.embeddingScale);
@@ -38,7 +36,21 @@ public:
   }
 
 private:
+  struct Cache {
+    Value rows, scales; // scales of i8 rows only
+  };
+
   static std::string text(int64_t number) { return std::to_string(number); }
+
+  void addCache(const std::string &kind, const std::string &layer) {
+    std::vector<std::string> dims = {"pages", text(config.kvHeads), "page_size"};
+    Cache cache;
+    if (options.cacheType == DType::I8)
+      cache.scales = g.argument(kind + "_scales" + layer, DType::F32, dims, /*isState=*/true);
+    dims.push_back(text(config.headSize));
+    cache.rows = g.argument(kind + "_cache" + layer, options.cacheType, dims, /*isState=*/true);
+    caches.push_back(cache);
+  }
 
   // Cosine and sine [1, rows, rotated / 2] of every rope. Angles are rounded to f32 as Hugging Face's are.
   void buildAngles() {
@@ -95,20 +107,28 @@ private:
     g.at(block + "attention");
     q = rotate(q, config.heads, settings);
     k = rotate(k, config.kvHeads, settings);
-    Value keyCache = write(caches[2 * index], heads(k, config.kvHeads));
-    Value valueCache = write(caches[2 * index + 1], heads(v, config.kvHeads));
+    Cache keyCache = write(caches[2 * index], heads(k, config.kvHeads));
+    Cache valueCache = write(caches[2 * index + 1], heads(v, config.kvHeads));
     SmallVector<NamedAttribute> attributes = {g.attr("scale", config.attentionScale)};
     if (config.attentionSoftcap != 0)
       attributes.push_back(g.attr("softcap", config.attentionSoftcap));
     if (settings.window > 0)
       attributes.push_back(g.attr("left_window_size", settings.window - 1));
-    Value y = g.op("paged_attention",
-                   {heads(q, config.heads), keyCache, valueCache, batch[0], batch[1], batch[2]}, attributes);
+    SmallVector<Value> operands = {
+        heads(q, config.heads), keyCache.rows, valueCache.rows, batch[0], batch[1], batch[2]};
+    if (keyCache.scales)
+      operands.append({keyCache.scales, valueCache.scales});
+    Value y = g.op("paged_attention", operands, attributes);
     return g.reshape(y, {"1", "rows", text(queries)});
   }
 
-  Value write(Value cache, Value rows) {
-    return g.op("paged_cache_write", {cache, rows, batch[0], batch[1], batch[2]});
+  Cache write(const Cache &cache, Value rows) {
+    SmallVector<Value> operands = {cache.rows, rows, batch[0], batch[1], batch[2]};
+    if (!cache.scales)
+      return {g.op("paged_cache_write", operands), {}};
+    operands.push_back(cache.scales);
+    SmallVector<Value> written = g.ops("paged_cache_write", operands, {}, 2);
+    return {written[0], written[1]};
   }
 
   Value feedForward(const std::string &block, Value x) {
@@ -156,8 +176,8 @@ private:
   const DecoderOptions &options;
   GraphBuilder &g;
   Value tokens, positions;
-  SmallVector<Value> batch; // query_offsets, sequence_lengths, block_table
-  std::vector<Value> caches;
+  SmallVector<Value> batch;  // query_offsets, sequence_lengths, block_table
+  std::vector<Cache> caches; // keys and values of layer 0, of layer 1 ...
   struct Angle {
     Value cos, sin;
   };

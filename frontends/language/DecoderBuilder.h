@@ -5,7 +5,8 @@
 //   main(tokens i32[rows], positions i32[rows], query_offsets i32[sequences + 1], sequence_lengths
 //   i32[sequences],
 //        block_table i32[sequences, table_pages], logit_rows i32[wanted],
-//        key_cache.<i>, value_cache.<i> [pages, kvHeads, page_size, headSize] ...)
+//        key_cache.<i>, value_cache.<i> [pages, kvHeads, page_size, headSize] ..., each after key_scales.<i>
+//        or value_scales.<i> f32[pages, kvHeads, page_size] if it is of i8)
 //     -> logits f32[wanted, vocabulary]
 //
 // The caches are states: a step writes its rows' keys and values where they lie.
@@ -20,7 +21,7 @@
 namespace dspark::language {
 
 struct DecoderOptions {
-  DType cacheType = DType::F16; // f32, f16 or bf16
+  DType cacheType = DType::F16; // f32, f16, bf16, or i8 with a scale per row
   /// How rows meet weights of few bits (docs/packed-weights.md): quantised to 8 bits per 32 terms, as
   /// llama.cpp does, or as they are, at half the speed or less.
   bool int8Arithmetic = true;

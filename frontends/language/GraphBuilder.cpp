@@ -57,13 +57,16 @@ void GraphBuilder::finish(Value result, const char *name) {
   main.setResultAttr(0, ir::kNameAttr, builder.getStringAttr(name));
 }
 
-Value GraphBuilder::op(StringRef name, ValueRange operands, ArrayRef<NamedAttribute> attributes) {
+SmallVector<Value> GraphBuilder::ops(StringRef name, ValueRange operands, ArrayRef<NamedAttribute> attributes,
+                                     unsigned results) {
+  SmallVector<Value> nothing(results);
   if (!error.isOk() || llvm::is_contained(operands, Value()))
-    return {};
-  Value made = factory.make1(loc(), name, operands, attributes);
-  if (!made)
-    fail({Code::Internal, place + ": " + name.str() + ": " + factory.error()});
-  return made;
+    return nothing;
+  FailureOr<SmallVector<Value>> made = factory.make(loc(), name, operands, attributes, results);
+  if (succeeded(made))
+    return *made;
+  fail({Code::Internal, place + ": " + name.str() + ": " + factory.error()});
+  return nothing;
 }
 
 Value GraphBuilder::scale(Value x, double factor) {

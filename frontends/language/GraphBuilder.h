@@ -25,8 +25,12 @@ public:
   /// What follows is called `name`, and "name/..." for parts of it.
   void at(const std::string &name) { place = name; }
 
+  llvm::SmallVector<mlir::Value> ops(llvm::StringRef name, mlir::ValueRange operands,
+                                     llvm::ArrayRef<mlir::NamedAttribute> attributes, unsigned results);
   mlir::Value op(llvm::StringRef name, mlir::ValueRange operands,
-                 llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+                 llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
+    return ops(name, operands, attributes, 1)[0];
+  }
   mlir::Value unary(llvm::StringRef kind, mlir::Value x) { return op("unary", {x}, {attr("kind", kind)}); }
   mlir::Value binary(llvm::StringRef kind, mlir::Value a, mlir::Value b) {
     return op("binary", {a, b}, {attr("kind", kind)});

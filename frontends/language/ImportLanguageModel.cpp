@@ -6,9 +6,8 @@
 namespace dspark::language {
 namespace {
 
-StatusOr<ImportedModel> importGguf(const std::string &path, const DecoderOptions &options,
-                                   mlir::MLIRContext &context) {
-  DSPARK_ASSIGN_OR_RETURN(std::shared_ptr<const checkpoint::GgufFile> file, checkpoint::GgufFile::open(path));
+StatusOr<ImportedModel> importGguf(const std::shared_ptr<const checkpoint::GgufFile> &file,
+                                   const DecoderOptions &options, mlir::MLIRContext &context) {
   ImportedModel model;
   DSPARK_ASSIGN_OR_RETURN(model.config, checkpoint::readGgufConfig(*file));
   DSPARK_ASSIGN_OR_RETURN(model.tokenizer, checkpoint::readGgufTokenizer(*file));
@@ -34,7 +33,8 @@ bool isCheckpoint(const std::string &path) {
 
 StatusOr<ImportedModel> importLanguageModel(const std::string &path, const DecoderOptions &options,
                                             mlir::MLIRContext &context) {
-  StatusOr<ImportedModel> model = importGguf(path, options, context);
+  DSPARK_ASSIGN_OR_RETURN(std::shared_ptr<const checkpoint::GgufFile> file, checkpoint::GgufFile::open(path));
+  StatusOr<ImportedModel> model = importGguf(file, options, context);
   if (!model.isOk())
     return model.status().in(path);
   return model;

@@ -178,7 +178,7 @@ std::span<const OpEntry> attentionOps() {
       {"attention", inferAttention},
       {"flex_attention", inferFlexAttention},
       {"paged_attention", inferPagedAttention},
-      {"paged_cache_write", inferPagedCacheWrite, 0b1},
+      {.name = "paged_cache_write", .infer = inferPagedCacheWrite, .inPlace = 1, .inPlaceSecond = 1 << 5},
       {"rotary_embedding", inferRotaryEmbedding},
       {"linear_attention", inferLinearAttention},
       {"causal_conv_with_state", inferCausalConv},

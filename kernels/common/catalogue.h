@@ -15,6 +15,14 @@ struct OpEntry {
   bool isView = false;
   /// Operands and results may be strings. All others move or compute numbers, and are never shown any.
   bool takesStrings = false;
+  /// What inPlace is for result 0, for result 1.
+  uint32_t inPlaceSecond = 0;
+
+  /// Whether result `result` may overwrite operand `operand`.
+  bool mayOverwrite(size_t result, size_t operand) const {
+    uint32_t mask = result == 0 ? inPlace : result == 1 ? inPlaceSecond : 0;
+    return operand < 32 && (mask >> operand & 1) != 0;
+  }
 };
 
 /// entry.infer(ctx), with strings refused where the operator does not take them. Shape functions are called

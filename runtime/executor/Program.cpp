@@ -47,6 +47,13 @@ std::string StepInfo::where() const {
   return opName.empty() ? name : name + " (" + std::string(opName) + ")";
 }
 
+std::optional<size_t> StepInfo::updated(size_t operand) const {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i] >= 0 && op->mayOverwrite(i, operand))
+      return i;
+  return std::nullopt;
+}
+
 StatusOr<std::shared_ptr<const Program>> Program::create(std::shared_ptr<const PlanFile> file) {
   std::shared_ptr<Program> program(new Program);
   program->planFile = std::move(file);
@@ -195,8 +202,8 @@ void Program::countUses(BlockInfo &block) {
 Status Program::checkStates() const {
   std::set<int> updated;
   for (const StepInfo &step : main.steps)
-    for (size_t k = 0; k < step.inputs.size() && k < 32 && step.op; ++k)
-      if (step.inputs[k] >= 0 && !step.outputs.empty() && step.outputs[0] >= 0 && (step.op->inPlace >> k & 1))
+    for (size_t k = 0; k < step.inputs.size() && step.op; ++k)
+      if (step.inputs[k] >= 0 && step.updated(k))
         updated.insert(step.inputs[k]);
   for (int value : inputValues) {
     const ValueInfo &info = valueInfos[size_t(value)];

@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ struct StepInfo {
 
   /// "node 'conv1' (conv)" for messages.
   std::string where() const;
+  /// The result that may overwrite this operand of a Kernel step.
+  std::optional<size_t> updated(size_t operand) const;
 };
 
 struct ValueInfo {

@@ -316,12 +316,7 @@ StatusOr<Tracer::Next> Tracer::kernelStep(const StepInfo &step) {
   }
   DSPARK_RETURN_IF_ERROR(checkResults(step, inferred));
   DSPARK_RETURN_IF_ERROR(checkPackedOperands(context.program, step, inputs));
-  for (size_t i = 0; i < step.inputs.size(); ++i)
-    if (isState(step.inputs[i]) &&
-        (inferred.dimsFromKernel || bytesOf(inferred.out[0]) != bytesOf(inputs[i])))
-      return corruptFile(step.where() + ": operand " + std::to_string(i) + " is a state of " +
-                         inputs[i].str() + ", and result 0 is " + inferred.out[0].str() +
-                         ", expected as many bytes");
+  DSPARK_RETURN_IF_ERROR(checkStates(step, inputs, inferred));
   if (!inferred.dimsFromKernel)
     for (size_t i = 0; i < step.outputs.size(); ++i)
       if (step.outputs[i] >= 0)
@@ -334,6 +329,21 @@ StatusOr<Tracer::Next> Tracer::kernelStep(const StepInfo &step) {
   segment->end = SegmentEnd::Dims;
   segment->endStep = &step;
   return Next::End;
+}
+
+// A state is updated where it lies only if the result has its size.
+Status Tracer::checkStates(const StepInfo &step, std::span<const TensorInfo> inputs,
+                           const InferContext &inferred) const {
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    if (!isState(step.inputs[k]))
+      continue;
+    size_t result = *step.updated(k); // Program has seen that there is one
+    if (inferred.dimsFromKernel || bytesOf(inferred.out[result]) != bytesOf(inputs[k]))
+      return corruptFile(step.where() + ": operand " + std::to_string(k) + " is a state of " +
+                         inputs[k].str() + ", and result " + std::to_string(result) + " is " +
+                         inferred.out[result].str() + ", expected as many bytes");
+  }
+  return Status::ok();
 }
 
 Status Tracer::checkResults(const StepInfo &step, InferContext &inferred) const {
@@ -478,12 +488,14 @@ uint32_t Tracer::addView(const TensorInfo &info, const Storage &storage) {
   return uint32_t(segment->views.size() - 1);
 }
 
-// Where the result may lie: with an operand that dies here and that the operator may overwrite, or with a
+// Where a result may lie: with an operand that dies here and that the operator may overwrite, or with a
 // state, which it must; Kind::Known if there is no such operand.
-Storage Tracer::inPlaceStorage(const StepInfo &step, int64_t bytes) const {
-  for (int value : step.inputs)
-    if (isState(value))
-      return find(value)->storage;
+Storage Tracer::inPlaceStorage(const StepInfo &step, size_t result, int64_t bytes) const {
+  for (size_t k = 0; k < step.inputs.size(); ++k)
+    if (isState(step.inputs[k]) && step.updated(k) == result)
+      return find(step.inputs[k])->storage;
+  if (result > 0)
+    return {};
   for (size_t k = 0; k < step.inputs.size() && k < 32; ++k) {
     const TracedValue *candidate = step.inputs[k] >= 0 ? find(step.inputs[k]) : nullptr;
     if (!(step.op->inPlace >> k & 1) || !candidate || candidate->storage.kind != Storage::Kind::Buffer ||
@@ -533,8 +545,8 @@ void Tracer::addKernel(const StepInfo &step, InferContext &inferred) {
     TracedItem &result = results.emplace_back();
     if (step.outputs[i] < 0)
       continue;
-    if (i == 0 && !inferred.dimsFromKernel)
-      result.storage = inPlaceStorage(step, bytesOf(inferred.out[i]));
+    if (!inferred.dimsFromKernel)
+      result.storage = inPlaceStorage(step, i, bytesOf(inferred.out[i]));
     if (result.storage.kind == Storage::Kind::Known)
       result.storage = newBuffer(inferred.out[i]);
     result.info = std::move(inferred.out[i]);

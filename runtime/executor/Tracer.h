@@ -39,6 +39,8 @@ private:
   Status leaveBranch();
   void finishBlock();
   Status observe(int value, const StepInfo &step, bool &isKnownNow);
+  Status checkStates(const StepInfo &step, std::span<const TensorInfo> inputs,
+                     const InferContext &inferred) const;
   Status checkResults(const StepInfo &step, InferContext &inferred) const;
   bool defineWithoutKernel(const StepInfo &step, std::span<const TensorInfo> inputs, InferContext &inferred);
 
@@ -61,7 +63,7 @@ private:
 
   uint32_t addView(const TensorInfo &info, const Storage &storage);
   bool isState(int value) const { return value >= 0 && context.program.values()[size_t(value)].isState; }
-  Storage inPlaceStorage(const StepInfo &step, int64_t bytes) const;
+  Storage inPlaceStorage(const StepInfo &step, size_t result, int64_t bytes) const;
   Storage newBuffer(const TensorInfo &info);
   void addRecord(const StepInfo &step, std::string_view op, std::span<const TracedItem> inputs,
                  std::span<const TracedItem> results);

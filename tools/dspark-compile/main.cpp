@@ -67,8 +67,8 @@ int main(int argc, char **argv) {
   app.add_option("-o,--output", options.output, "the plan to write (default: MODEL with .dsp)");
   app.add_option("--dim", dims, "fix a dim symbol, NAME=N; without it one plan serves every shape");
   app.add_option("--cache-type", cacheType,
-                 "of a language model's keys and values: f16 (default), bf16 or f32")
-      ->check(CLI::IsMember({"f16", "bf16", "f32"}));
+                 "of a language model's keys and values: f16 (default), bf16, f32 or i8")
+      ->check(CLI::IsMember({"f16", "bf16", "f32", "i8"}));
   app.add_option("--arithmetic", arithmetic,
                  "how a language model's rows meet weights of few bits: int8 (default; rows are quantised as "
                  "llama.cpp "
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
     return 1;
   options.codegen = !noCodegen;
   options.int8Arithmetic = arithmetic == "int8";
-  options.cacheType = cacheType == "f32" ? DType::F32 : cacheType == "bf16" ? DType::BF16 : DType::F16;
+  options.cacheType = dtypeFromName(cacheType);
   if (!stopAfter.empty() && !(options.stopAfter = phaseFromName(stopAfter))) {
     std::cerr << "dspark-compile: no phase is called '" << stopAfter << "'; see --help\n";
     return 1;

@@ -1,17 +1,19 @@
 // What dspark-rt does with a language model's plan: text from a prompt, a chat, many prompts, the perplexity
 // of a text.
 #pragma once
-#include "runtime/executor/Session.h"
 #include "runtime/llm/model/LanguageModel.h"
+#include "runtime/serving/Engine.h"
 #include <CLI/CLI.hpp>
 #include <string>
 
 namespace dspark {
 
 struct LanguageRequest {
-  std::string prompt, prompts, perplexity; // text; file names
-  bool isChat = false, isJson = false, showsStats = false;
+  std::string prompt, prompts, system, perplexity; // texts; file names
+  bool isChat = false, isJson = false, showsStatistics = false;
   int64_t context = 512, chunks = 0; // of a perplexity
+  serving::Request request;          // all but the prompt
+  serving::EngineOptions engine;
   llm::PlanModelOptions model;
 
   bool isAsked() const { return isChat || !prompt.empty() || !prompts.empty() || !perplexity.empty(); }
@@ -21,5 +23,11 @@ struct LanguageRequest {
 void addLanguageOptions(CLI::App &app, LanguageRequest &request);
 
 Status runLanguage(const LanguageRequest &request, std::shared_ptr<const Program> program);
+
+/// A text file of at most 1 GiB.
+StatusOr<std::string> readText(const std::string &path);
+
+/// --prompt, --chat and --prompts.
+Status generate(const LanguageRequest &request, llm::LanguageModel &language);
 
 } // namespace dspark

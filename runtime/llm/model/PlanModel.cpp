@@ -75,21 +75,27 @@ Status PlanModel::readPlan(const Program &program, const PlanModelOptions &optio
   return Status::ok();
 }
 
+// [pages, heads, page size], and for rows their size behind it.
 Status PlanModel::addCache(const Program &program, const ValueInfo &input, const PlanModelOptions &options) {
-  std::vector<Dim> dims;
-  program.evaluate(std::vector<Dim>(program.symbolCount()), dims);
+  std::vector<Dim> values;
+  program.evaluate(std::vector<Dim>(program.symbolCount()), values);
   auto fixed = [&](size_t d) {
-    Dim dim = d < input.dims.size() ? dims[size_t(input.dims[d])] : Dim();
-    return dim.isConst() ? dim.value() : int64_t(-1);
+    Dim dim = values[size_t(input.dims[d])];
+    return dim.isConst() && dim.value() > 0 ? dim.value() : int64_t(-1);
   };
-  Cache cache{input.type, {modelFacts.pages, fixed(1), options.pageSize, fixed(3)}, 0, {nullptr, std::free}};
-  bool fits = input.dims.size() == 4 && cache.dims[1] > 0 && cache.dims[3] > 0 && dtypeBits(input.type) >= 8;
-  int64_t bytes = 0;
-  if (!fits || __builtin_mul_overflow(cache.dims[1], cache.dims[3], &bytes) ||
-      __builtin_mul_overflow(bytes, options.pageSize * dtypeBits(input.type) / 8, &cache.pageBytes) ||
-      __builtin_mul_overflow(cache.pageBytes, modelFacts.pages, &bytes))
+  size_t rank = input.dims.size();
+  bool fits =
+      (rank == 3 || rank == 4) && fixed(1) > 0 && (rank == 3 || fixed(3) > 0) && dtypeBits(input.type) >= 8;
+  Cache cache{input.type, {modelFacts.pages, fits ? fixed(1) : 0, options.pageSize}, 0, {nullptr, std::free}};
+  if (fits && rank == 4)
+    cache.dims.push_back(fixed(3));
+  cache.pageBytes = dtypeBits(input.type) / 8;
+  int64_t all = 0;
+  for (size_t d = 1; d < cache.dims.size() && fits; ++d)
+    fits = !__builtin_mul_overflow(cache.pageBytes, cache.dims[d], &cache.pageBytes);
+  if (!fits || __builtin_mul_overflow(cache.pageBytes, modelFacts.pages, &all))
     return corruptFile(program.file().path() + ": cache '" + std::string(input.name) +
-                       "' has no dims [pages, heads, page_size, size]");
+                       "' has no dims [pages, heads, page_size] or [pages, heads, page_size, size]");
   cache.bytes.reset(static_cast<std::byte *>(std::calloc(size_t(modelFacts.pages), size_t(cache.pageBytes))));
   if (!cache.bytes)
     return {Code::OutOfMemory, "a cache of " + text(modelFacts.pages) + " pages of " + text(cache.pageBytes) +
@@ -170,7 +176,8 @@ StatusOr<std::span<const float>> PlanModel::forward(const ForwardBatch &batch) {
   lend(table, tableDims, 2);
   lend(batch.logitRows, &wanted, 1);
   for (const Cache &cache : caches)
-    inputs.push_back(BorrowedTensor{cache.bytes.get(), cache.type, 4, cache.dims, nullptr});
+    inputs.push_back(BorrowedTensor{cache.bytes.get(), cache.type, int32_t(cache.dims.size()),
+                                    cache.dims.data(), nullptr});
   DSPARK_RETURN_IF_ERROR(runner->run(inputs));
   const TensorView &logits = runner->output(0);
   if (logits.type != DType::F32 || logits.elements() != wanted * modelFacts.vocabulary)

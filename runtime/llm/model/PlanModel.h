@@ -27,10 +27,10 @@ public:
   Session &session() { return *runner; }
 
 private:
-  /// Keys or values of one layer, [pages][heads][page size][head size]; untouched pages take no memory.
+  /// Keys or values of one layer, or their scales; untouched pages take no memory.
   struct Cache {
     DType type;
-    int64_t dims[4];
+    std::vector<int64_t> dims; // [pages][heads][page size], and of rows [head size]
     int64_t pageBytes;
     std::unique_ptr<std::byte, void (*)(void *)> bytes{nullptr, nullptr};
   };
