@@ -32,7 +32,8 @@ std::unique_ptr<Sequence> newSequence(ActiveRequest &owner, int32_t choice, cons
 } // namespace
 
 StatusOr<std::unique_ptr<Engine>> Engine::create(llm::ForwardModel &model, const llm::Tokenizer *tokenizer,
-                                                 EngineOptions options) {
+                                                 EngineOptions options,
+                                                 std::unique_ptr<llm::Speculation> speculation) {
   const llm::ModelFacts &facts = model.facts();
   SchedulerOptions &scheduling = options.scheduling;
   if (facts.vocabulary < 1 || facts.contextLength < 2 || facts.pageSize < 1 || facts.pages < 1 ||
@@ -49,12 +50,14 @@ StatusOr<std::unique_ptr<Engine>> Engine::create(llm::ForwardModel &model, const
                            " tokens, the model " + std::to_string(facts.vocabulary));
   if (!options.clock)
     options.clock = machineClock;
-  return std::unique_ptr<Engine>(new Engine(model, tokenizer, std::move(options)));
+  return std::unique_ptr<Engine>(new Engine(model, tokenizer, std::move(options), std::move(speculation)));
 }
 
-Engine::Engine(llm::ForwardModel &model, const llm::Tokenizer *tokenizer, EngineOptions given)
-    : model(model), options(std::move(given)), sampling{tokenizer, {}, {}},
-      cache(model, {.sharePrefixes = options.sharePrefixes}), scheduler(cache, options.scheduling) {
+Engine::Engine(llm::ForwardModel &model, const llm::Tokenizer *tokenizer, EngineOptions given,
+               std::unique_ptr<llm::Speculation> speculation)
+    : model(model), options(std::move(given)), sampling{tokenizer},
+      cache(model, {.sharePrefixes = options.sharePrefixes}), scheduler(cache, options.scheduling),
+      drafting(std::move(speculation), sampling, cache) {
   publishStatistics();
 }
 
@@ -79,22 +82,35 @@ EngineStatistics Engine::statistics() const {
 }
 
 bool Engine::step() {
-  const double began = options.clock(), inModel = counts.prefillSeconds + counts.decodeSeconds;
+  const double began = options.clock();
   receive();
+  planStep(began);
+  const double planned = options.clock();
+  drafting.plan(entries, scheduler.rowsLeft());
+  const double drafted = options.clock(), modelBefore = counts.prefillSeconds + counts.decodeSeconds;
+  forwardFailed = false;
+  run(entries);
+  const bool worked = !entries.empty() || !ended.empty();
+  ended.clear();
+  const double done = options.clock(), inModel = counts.prefillSeconds + counts.decodeSeconds - modelBefore;
+  if (!forwardFailed)
+    drafting.learn(entries, drafted - planned, done - drafted);
+  counts.steps += int64_t(!entries.empty());
+  counts.draftSeconds += drafted - planned;
+  counts.otherSeconds += planned - began + done - drafted - inModel;
+  publishStatistics();
+  return worked;
+}
+
+void Engine::planStep(double now) {
   entries.clear();
   for (const auto &[sequence, rows] : scheduler.plan())
     entries.push_back({sequence, rows});
   for (const auto &[sequence, status] : scheduler.failures())
     endRequest(*sequence->owner, FinishReason::Failed, status);
-  for (Entry &entry : entries)
-    noteStart(*entry.sequence, began);
-  run(entries);
-  const bool worked = !entries.empty() || !ended.empty();
-  ended.clear();
-  counts.steps += int64_t(!entries.empty());
-  counts.otherSeconds += options.clock() - began - (counts.prefillSeconds + counts.decodeSeconds - inModel);
-  publishStatistics();
-  return worked;
+  std::erase_if(entries, [](const StepEntry &entry) { return !entry.sequence->runs(); });
+  for (const StepEntry &entry : entries)
+    noteStart(*entry.sequence, now);
 }
 
 void Engine::receive() {
@@ -125,14 +141,15 @@ void Engine::noteStart(const Sequence &sequence, double now) {
   inbox.leaveQueue();
 }
 
-// Computes the rows of the entries and finishes them. If the model fails, halves are tried until it is known
-// whose rows it fails on: the others get what they would have got without those beside them.
-void Engine::run(std::span<Entry> part) {
+// Computes the rows of the entries and finishes them. If the model fails, halves are tried, and of one
+// sequence the rows without drafts, until it is known whose rows it fails on: the others get what they would
+// have got alone.
+void Engine::run(std::span<StepEntry> part) {
   batch.clear();
   int64_t prefillRows = 0;
-  for (Entry &entry : part)
-    if (entry.sequence->state == Sequence::State::Running) { // not ended by an earlier part
-      entry.firstLogits = batch.add(*entry.sequence, entry.rows, {});
+  for (StepEntry &entry : part)
+    if (entry.sequence->runs()) { // not ended by an earlier part
+      batch.add(entry);
       prefillRows += entry.sequence->pending() > 1 ? entry.rows : 0;
     }
   if (batch.rows() == 0)
@@ -143,18 +160,24 @@ void Engine::run(std::span<Entry> part) {
   counts.prefillSeconds += seconds * share;
   counts.decodeSeconds += seconds * (1 - share);
   if (logits.isOk()) {
-    for (Entry &entry : part)
-      if (entry.sequence->state == Sequence::State::Running)
+    for (StepEntry &entry : part)
+      if (entry.sequence->runs())
         finishRows(entry, *logits);
-  } else if (part.size() > 1) {
+    return;
+  }
+  forwardFailed = true;
+  if (part.size() > 1) {
     run(part.first(part.size() / 2));
     run(part.subspan(part.size() / 2));
+  } else if (part[0].drafts > 0) {
+    part[0].drafts = 0;
+    run(part);
   } else {
     endRequest(*part[0].sequence->owner, FinishReason::Failed, logits.status());
   }
 }
 
-void Engine::finishRows(const Entry &entry, std::span<const float> logits) {
+void Engine::finishRows(StepEntry &entry, std::span<const float> logits) {
   Sequence &sequence = *entry.sequence;
   counts.prefillTokens += sequence.pending() > 1 ? entry.rows : 0;
   const size_t computed = size_t(sequence.cache.length() + entry.rows);
@@ -163,13 +186,15 @@ void Engine::finishRows(const Entry &entry, std::span<const float> logits) {
   if (computed < sequence.tokens.size())
     return;
   const size_t row = size_t(model.facts().vocabulary);
-  const auto rows = logits.subspan(size_t(entry.firstLogits) * row, row);
-  if (sequence.slots == 1)
-    return drawTokens(sequence, rows);
+  const auto rows = logits.subspan(size_t(entry.firstLogits) * row, row * size_t(1 + entry.drafts));
+  if (sequence.slots == 1) {
+    entry.verdict = drawTokens(sequence, entry, rows);
+    return;
+  }
   splitChoices(sequence);
   for (const auto &choice : sequence.owner->sequences)
-    if (choice->state == Sequence::State::Running)
-      drawTokens(*choice, rows);
+    if (choice->runs())
+      drawTokens(*choice, entry, rows);
 }
 
 // The prompt is computed: from here on each choice has pages of its own, shared until it writes.
@@ -183,14 +208,26 @@ void Engine::splitChoices(Sequence &first) {
   }
 }
 
-void Engine::drawTokens(Sequence &sequence, std::span<const float> rows) {
+// Draws the next tokens and keeps of the computed drafts what stands: the cache is rolled back by its length.
+llm::Verdict Engine::drawTokens(Sequence &sequence, const StepEntry &entry, std::span<const float> rows) {
+  static const llm::Draft kNone;
   const size_t known = sequence.tokens.size();
   SampledRows answers(sampling, sequence, rows, model.facts().vocabulary);
-  const auto verdict = llm::verify({}, 0, answers);
-  if (!verdict.isOk())
-    return endRequest(*sequence.owner, FinishReason::Failed, verdict.status());
+  const auto verdict = llm::verify(entry.draft ? *entry.draft : kNone, size_t(entry.drafts), answers);
+  if (!verdict.isOk()) {
+    endRequest(*sequence.owner, FinishReason::Failed, verdict.status());
+    return {};
+  }
   cache.commit(sequence.cache, std::span(sequence.tokens).first(known + size_t(verdict->accepted)));
+  RequestStatistics &statistics = sequence.owner->statistics;
+  statistics.draftedTokens += entry.drafts;
+  statistics.acceptedTokens += verdict->accepted;
+  counts.draftedTokens += entry.drafts;
+  counts.acceptedTokens += verdict->accepted;
+  if (!verdict->ended)
+    drafting.tell(sequence);
   deliver(sequence);
+  return *verdict;
 }
 
 void Engine::deliver(Sequence &sequence, const Status &status) {
@@ -205,6 +242,7 @@ void Engine::deliver(Sequence &sequence, const Status &status) {
                 sequence.finish, status};
   if (sequence.finish != FinishReason::None) {
     scheduler.remove(&sequence);
+    drafting.forget(sequence);
     if (--owner.unfinished == 0) {
       statistics.totalSeconds = elapsed;
       output.statistics = &statistics;

@@ -3,11 +3,6 @@
 
 namespace dspark::serving {
 
-double SampledRows::random(llm::Purpose purpose) const {
-  const llm::RandomKey key{sequence.owner->request.sampling.seed, uint32_t(sequence.choice)};
-  return llm::uniform(key, uint64_t(sequence.length()), purpose);
-}
-
 StatusOr<const llm::Distribution *> SampledRows::distribution(size_t row) {
   DSPARK_RETURN_IF_ERROR(context.pipeline.run(sequence.owner->request.sampling, sequence.counts, rowOf(row),
                                               context.distribution));
@@ -20,10 +15,12 @@ StatusOr<int32_t> SampledRows::drawn(size_t row) {
 }
 
 int32_t SampledRows::drawnFrom(const llm::Distribution &residual, size_t) {
-  return llm::draw(residual, random(llm::Purpose::Token));
+  return llm::draw(residual, randomNumber(sequence, sequence.length(), llm::Purpose::Token));
 }
 
-double SampledRows::acceptance(size_t) { return random(llm::Purpose::Accept); }
+double SampledRows::acceptance(size_t) {
+  return randomNumber(sequence, sequence.length(), llm::Purpose::Accept);
+}
 
 // A row of NaN never gets here: its distribution was an error.
 void SampledRows::addLogprobs(int32_t token) {

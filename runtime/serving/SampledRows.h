@@ -1,18 +1,10 @@
 // Rows of logits to tokens of one sequence, by its request's own sampling: the answers that verification of
 // drafts asks for. A step without drafts is a verification of none.
 #pragma once
-#include "runtime/llm/sampling/Pipeline.h"
 #include "runtime/llm/speculation/Verification.h"
-#include "runtime/serving/Sequence.h"
+#include "runtime/serving/RequestSampling.h"
 
 namespace dspark::serving {
-
-/// What all sequences share: the tokenizer (null: no text) and scratch memory.
-struct SamplingContext {
-  const llm::Tokenizer *tokenizer = nullptr;
-  llm::SamplingPipeline pipeline;
-  llm::Distribution distribution;
-};
 
 class SampledRows final : public llm::VerifiedSequence {
 public:
@@ -28,7 +20,6 @@ public:
 
 private:
   std::span<const float> rowOf(size_t row) const { return logits.subspan(row * vocabulary, vocabulary); }
-  double random(llm::Purpose purpose) const;
   void addLogprobs(int32_t token);
   bool isStop(int32_t token) const;
   void end(FinishReason reason);

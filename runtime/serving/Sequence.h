@@ -41,6 +41,7 @@ struct Sequence {
   /// Sequences that it stands for: the first choice also for the others until they are split off.
   int32_t slots = 1;
   int32_t preemptions = 0;
+  int64_t toldTokens = 0; // that drafters know of; 0: they do not know the sequence
 
   // What this step adds, until it is delivered.
   std::vector<int32_t> newTokens;
@@ -50,6 +51,7 @@ struct Sequence {
 
   explicit Sequence(const Request &request) : stops(request.stopStrings, request.includeStopString) {}
 
+  bool runs() const { return state == State::Running; }
   int64_t length() const { return int64_t(tokens.size()); }
   int64_t promptTokens() const { return int64_t(owner->request.prompt.size()); }
   /// Tokens to compute before the next can be drawn. 1: it decodes; more: a prompt, or what was preempted.

@@ -11,18 +11,20 @@ void StepBatch::clear() {
   pages.clear();
 }
 
-int64_t StepBatch::add(const Sequence &sequence, int64_t rows, std::span<const int32_t> drafts) {
-  const int64_t computed = sequence.cache.length(), firstLogits = int64_t(logitRows.size());
+void StepBatch::add(StepEntry &entry) {
+  const Sequence &sequence = *entry.sequence;
+  const int64_t computed = sequence.cache.length();
+  const auto drafts = entry.draftTokens();
   const auto first = sequence.tokens.begin() + computed;
-  tokens.insert(tokens.end(), first, first + rows);
-  if (computed + rows == sequence.length())
+  entry.firstLogits = int64_t(logitRows.size());
+  tokens.insert(tokens.end(), first, first + entry.rows);
+  if (computed + entry.rows == sequence.length())
     for (int32_t row = int32_t(tokens.size()) - 1, last = row + int32_t(drafts.size()); row <= last; ++row)
       logitRows.push_back(row);
   tokens.insert(tokens.end(), drafts.begin(), drafts.end());
   offsets.push_back(int32_t(tokens.size()));
-  lengths.push_back(int32_t(computed + rows) + int32_t(drafts.size()));
+  lengths.push_back(int32_t(computed + entry.rows) + int32_t(drafts.size()));
   pages.push_back(sequence.cache.pages());
-  return firstLogits;
 }
 
 llm::ForwardBatch StepBatch::view() {

@@ -1,17 +1,16 @@
 // The ragged batch of one step, put together sequence by sequence.
 #pragma once
 #include "runtime/llm/model/ForwardModel.h"
-#include "runtime/serving/Sequence.h"
+#include "runtime/serving/Step.h"
 
 namespace dspark::serving {
 
 class StepBatch {
 public:
   void clear();
-  /// The first `rows` of the sequence's pending tokens, then the drafts. Logits of the last of those rows and
-  /// of all drafts are wanted if nothing is pending behind them. Returns the index of the first of these
-  /// logits.
-  int64_t add(const Sequence &sequence, int64_t rows, std::span<const int32_t> drafts);
+  /// Notes in the entry where its logits will be: those of its last pending row and of all drafts, unless
+  /// more is pending.
+  void add(StepEntry &entry);
   /// Valid until the next change.
   llm::ForwardBatch view();
   int64_t rows() const { return int64_t(tokens.size()); }

@@ -12,10 +12,9 @@ std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<u
 
 /// What a number decides; different purposes at one position are independent.
 enum class Purpose : uint32_t {
-  Token = 0,    // the token at this position, drawn from the target's distribution
-  Accept = 1,   // whether the draft at this position stands
-  Residual = 2, // the token in place of a draft that does not
-  Draft = 3,    // a drafter's own draw
+  Token = 0,  // the token at this position, drawn from the target's distribution
+  Accept = 1, // whether the draft at this position stands
+  Draft = 2,  // a drafter's own draw
 };
 
 struct RandomKey {

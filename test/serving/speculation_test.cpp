@@ -1,0 +1,273 @@
+// Speculation in the engine: with deterministic drafts, right or wrong, outputs are those of plain decoding
+// to the bit; with drawn drafts they are distributed alike.
+#include "runtime/llm/speculation/LookupDrafter.h"
+#include "runtime/llm/speculation/ModelDrafter.h"
+#include "test/serving/Serving.h"
+#include <numeric>
+
+using namespace dspark;
+using namespace dspark::serving;
+
+namespace {
+
+// A step of n rows takes 1 + n / 100: drafts pay as soon as they have a chance.
+llm::CostTable cheapDrafts() {
+  std::vector<llm::CostPoint> points;
+  for (int32_t sequences : {1, 16})
+    for (int32_t drafts : {0, 64})
+      points.push_back({sequences, drafts, 1 + 0.01 * (sequences + drafts)});
+  return *llm::CostTable::create(points);
+}
+
+std::unique_ptr<llm::Speculation> speculate(std::unique_ptr<llm::Drafter> drafter,
+                                            int32_t vocabulary = kVocabulary) {
+  const llm::SpeculationOptions options{.lossShare = 1000}; // never parked: the worst drafter drafts on
+  std::vector<llm::SpeculationSource> sources(1);
+  if (!drafter->isFree())
+    sources[0].cost = *llm::CostTable::create({{1, 1, 1e-4}, {1, 8, 1e-4}}, llm::CostTable::Kind::Drafter);
+  sources[0].drafter = std::move(drafter);
+  return std::move(*llm::Speculation::create(vocabulary, cheapDrafts(), std::move(sources), options));
+}
+
+// Time that goes on by one tick with every question: decisions that follow from it are the same in every run.
+std::function<double()> ticks() {
+  return [now = 0.0]() mutable { return now += 1e-3; };
+}
+
+// Knows what follows each text, or what certainly does not. Texts that are not in it get no draft.
+class Oracle : public llm::Drafter {
+public:
+  enum class Kind { Right, Wrong, Sometimes };
+  Oracle(Kind kind, std::map<std::vector<int32_t>, int32_t> next) : kind(kind), next(std::move(next)) {}
+
+  std::string_view name() const override { return "oracle"; }
+  int32_t longestDraft() const override { return 6; }
+  bool isFree() const override { return true; }
+  Status begin(llm::SequenceId sequence) override {
+    EXPECT_TRUE(texts.try_emplace(sequence).second);
+    return Status::ok();
+  }
+  Status append(llm::SequenceId sequence, std::span<const int32_t> tokens) override {
+    texts.at(sequence).insert(texts.at(sequence).end(), tokens.begin(), tokens.end());
+    return Status::ok();
+  }
+  Status truncate(llm::SequenceId sequence, int64_t length) override {
+    texts.at(sequence).resize(size_t(length));
+    return Status::ok();
+  }
+  void forget(llm::SequenceId sequence) override { texts.erase(sequence); }
+  Status propose(std::span<const llm::DraftRequest> requests, std::span<llm::Draft> drafts) override {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      std::vector<int32_t> text = texts.at(requests[i].sequence);
+      for (int32_t j = 0; j < std::min(requests[i].limit, longestDraft()); ++j) {
+        const auto found = next.find(text);
+        if (found == next.end())
+          break;
+        const bool right = kind == Kind::Right || (kind == Kind::Sometimes && ++turn % 3 != 0);
+        text.push_back(right ? found->second : (found->second + 1) % kVocabulary);
+        drafts[i].tokens.push_back(text.back());
+        if (!right)
+          next.emplace(text, 0); // what follows a wrong token is as good a guess as any
+      }
+      drafts[i].match = 5;
+    }
+    return Status::ok();
+  }
+
+private:
+  Kind kind;
+  std::map<std::vector<int32_t>, int32_t> next;
+  std::map<llm::SequenceId, std::vector<int32_t>> texts;
+  int turn = 0;
+};
+
+struct Workload {
+  std::vector<Request> requests;
+  std::vector<std::vector<Told>> expected;
+  std::map<std::vector<int32_t>, int32_t> next; // of every prefix of the outputs of single choices
+
+  Workload() {
+    std::mt19937 random(11);
+    for (int i = 0; i < 40; ++i) {
+      requests.push_back(randomRequest(random));
+      expected.emplace_back();
+      for (int32_t choice = 0; choice < requests.back().choices; ++choice)
+        expected.back().push_back(plainDecoding(requests.back(), choice));
+      std::vector<int32_t> text = requests.back().prompt;
+      for (int32_t token : expected.back()[0].tokens) {
+        next[text] = token;
+        text.push_back(token);
+      }
+    }
+  }
+};
+
+const Workload &workload() {
+  static const Workload workload;
+  return workload;
+}
+
+EngineStatistics expectExact(std::unique_ptr<llm::Speculation> speculation, int64_t pages = 256,
+                             SchedulerOptions scheduling = {}, int32_t failingToken = -1) {
+  llm::HashModel model(testFacts(pages));
+  model.failingToken = failingToken;
+  scheduling.sequences = 12;
+  auto engine = std::move(*Engine::create(
+      model, &testTokenizer(), {.scheduling = scheduling, .clock = ticks()}, std::move(speculation)));
+  Listener listener;
+  std::vector<RequestId> ids;
+  for (size_t i = 0; i < workload().requests.size(); ++i) {
+    ids.push_back(submit(*engine, listener.listen(workload().requests[i])));
+    if (i % 3 == 0)
+      engine->step();
+  }
+  finishAll(*engine);
+  for (size_t i = 0; i < ids.size(); ++i)
+    for (size_t choice = 0; choice < workload().expected[i].size(); ++choice)
+      EXPECT_EQ(listener.of(ids[i], int32_t(choice)), workload().expected[i][choice])
+          << "request " << i << ", choice " << choice;
+  return engine->statistics();
+}
+
+TEST(Speculation, ADrafterThatIsAlwaysRightSavesSteps) {
+  const int64_t plain = expectExact(nullptr).steps;
+  const EngineStatistics found =
+      expectExact(speculate(std::make_unique<Oracle>(Oracle::Kind::Right, workload().next)));
+  EXPECT_GT(found.acceptedTokens, 100);
+  // Rejected are only drafts for other choices of a prompt, and what follows a stop string.
+  EXPECT_GT(found.acceptedTokens, found.draftedTokens * 2 / 3);
+  EXPECT_LT(found.steps, plain * 4 / 5); // the longest request has other choices than the oracle's
+}
+
+TEST(Speculation, ADrafterThatIsAlwaysWrongChangesNothing) {
+  const EngineStatistics found =
+      expectExact(speculate(std::make_unique<Oracle>(Oracle::Kind::Wrong, workload().next)));
+  EXPECT_GT(found.draftedTokens, 20);
+  EXPECT_LT(found.acceptedTokens, found.draftedTokens / 5); // other choices may draw what was "wrong"
+}
+
+TEST(Speculation, DraftsInAnyScheduleAndMemory) {
+  for (int64_t pages : {17, 24, 60})
+    for (int64_t rows : {12, 20, 64})
+      for (Preemption preemption : {Preemption::NewestFirst, Preemption::OldestFirst}) {
+        const SchedulerOptions scheduling{.rowsPerStep = rows, .longestChunk = 9, .preemption = preemption};
+        const EngineStatistics found = expectExact(
+            speculate(std::make_unique<Oracle>(Oracle::Kind::Sometimes, workload().next)), pages, scheduling);
+        EXPECT_GT(found.acceptedTokens, 0);
+      }
+}
+
+TEST(Speculation, LookupDraftsInTheText) {
+  EXPECT_GT(expectExact(speculate(std::make_unique<llm::LookupDrafter>(llm::LookupOptions{.leastMatch = 1})))
+                .draftedTokens,
+            50);
+}
+
+// A model fails on a token that is drafted and never comes: the request must not fail with the draft.
+TEST(Speculation, ADraftOnWhichTheModelFailsIsDropped) {
+  std::map<std::vector<int32_t>, int32_t> next;
+  for (const auto &[text, token] : workload().next)
+    next[text] = kEnd - 1; // the drafter adds one
+  const EngineStatistics found =
+      expectExact(speculate(std::make_unique<Oracle>(Oracle::Kind::Wrong, next)), 256, {}, kEnd);
+  EXPECT_EQ(found.failed, 0);
+}
+
+// Draws its tokens from its own distributions, which differ from the model's.
+class Drawing : public llm::Drafter {
+public:
+  std::string_view name() const override { return "drawing"; }
+  int32_t longestDraft() const override { return 3; }
+  bool isFree() const override { return false; }
+  Status begin(llm::SequenceId) override { return Status::ok(); }
+  Status append(llm::SequenceId, std::span<const int32_t>) override { return Status::ok(); }
+  Status truncate(llm::SequenceId, int64_t) override { return Status::ok(); }
+  void forget(llm::SequenceId) override {}
+  Status propose(std::span<const llm::DraftRequest> requests, std::span<llm::Draft> drafts) override {
+    for (size_t i = 0; i < requests.size(); ++i)
+      for (int32_t j = 0; j < std::min(requests[i].limit, 3); ++j) {
+        std::vector<float> logits(3, 0.f);
+        logits[size_t(j % 3)] = 1;
+        auto q = requests[i].pipeline->distribution(logits, drafts[i].tokens);
+        if (!q.isOk())
+          return q.status();
+        drafts[i].tokens.push_back(requests[i].pipeline->draw(*q, drafts[i].tokens));
+        drafts[i].drawnFrom.push_back(*q);
+        drafts[i].confidence.push_back(0.7f);
+      }
+    return Status::ok();
+  }
+};
+
+// Three tokens of output, 27 outcomes, penalties and top-p on: 20,000 requests side by side against the exact
+// probabilities. Chi-square with 26 degrees of freedom exceeds 61 once in 10,000 seeds.
+TEST(Speculation, DrawnDraftsKeepTheDistribution) {
+  llm::ModelFacts facts = testFacts();
+  facts.vocabulary = 3;
+  llm::HashModel model(facts);
+  model.spread = 2;
+  Request request;
+  request.prompt = {0, 1, 2, 2};
+  request.maxTokens = 4; // the last is not counted: three drafts fit before it
+  request.sampling.presencePenalty = 0.5f;
+  request.sampling.topP = 0.95f;
+
+  std::map<std::vector<int32_t>, double> expected;
+  llm::SamplingPipeline pipeline;
+  const std::function<void(std::vector<int32_t>, double)> enumerate = [&](std::vector<int32_t> output,
+                                                                          double p) {
+    if (output.size() == 3) {
+      expected[output] = p;
+      return;
+    }
+    llm::HashModel fresh(facts);
+    fresh.spread = 2;
+    std::vector<int32_t> tokens = request.prompt, table(8);
+    tokens.insert(tokens.end(), output.begin(), output.end());
+    std::iota(table.begin(), table.end(), 0);
+    const int32_t length = int32_t(tokens.size()), offsets[] = {0, length}, row = length - 1;
+    const auto logits = *fresh.forward({tokens, offsets, {&length, 1}, table, 8, {&row, 1}});
+    llm::TokenCounts counts;
+    counts.addPrompt(request.prompt);
+    for (int32_t token : output)
+      counts.push(token);
+    llm::Distribution distribution;
+    ASSERT_TRUE(pipeline.run(request.sampling, counts, logits, distribution).isOk());
+    for (size_t i = 0; i < distribution.tokens.size(); ++i) {
+      output.push_back(distribution.tokens[i]);
+      enumerate(output, p * double(distribution.probabilities[i]));
+      output.pop_back();
+    }
+  };
+  enumerate({}, 1);
+
+  auto engine = std::move(*Engine::create(
+      model, nullptr, {.scheduling = {.sequences = 12}, .mostWaiting = 100'000, .clock = ticks()},
+      speculate(std::make_unique<Drawing>(), /*vocabulary=*/3)));
+  constexpr int kRequests = 20'000;
+  std::map<std::vector<int32_t>, int> found;
+  std::map<RequestId, std::vector<int32_t>> outputs;
+  request.receive = [&](const Output &output) {
+    auto &tokens = outputs[output.request];
+    tokens.insert(tokens.end(), output.tokens.begin(), output.tokens.end());
+    if (output.finish != FinishReason::None)
+      ++found[{tokens.begin(), tokens.begin() + 3}];
+  };
+  for (int i = 0; i < kRequests; ++i) {
+    request.sampling.seed = uint64_t(i);
+    submit(*engine, request);
+  }
+  while (engine->step()) {
+  }
+  double chiSquare = 0;
+  for (const auto &[output, p] : expected) {
+    const double mean = p * kRequests;
+    chiSquare += (found[output] - mean) * (found[output] - mean) / mean;
+  }
+  EXPECT_EQ(found.size(), expected.size());
+  EXPECT_LT(chiSquare, 61);
+  EXPECT_GT(engine->statistics().acceptedTokens, 1000);
+  EXPECT_GT(engine->statistics().draftedTokens, engine->statistics().acceptedTokens * 11 / 10);
+}
+
+} // namespace
