@@ -1,5 +1,6 @@
 // Times of records, summed per step and kernel, and optionally every single one for a trace.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -18,6 +19,7 @@ public:
     const Kernel *kernel;
     uint64_t calls = 0;
     double seconds = 0, bytes = 0, flops = 0;
+    double least = 1e300; // seconds of the fastest call: what nothing disturbed
   };
   struct Event {
     const StepInfo *step;
@@ -32,6 +34,7 @@ public:
     double seconds = std::chrono::duration<double>(end - start).count();
     ++line.calls;
     line.seconds += seconds;
+    line.least = std::min(line.least, seconds);
     line.bytes += bytes;
     line.flops += flops;
     if (keepEvents)

@@ -3,6 +3,7 @@
 #include "runtime/executor/CpuLimits.h"
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace dspark {
 namespace {
@@ -355,6 +356,21 @@ Status Session::runAlone(std::span<const BorrowedValue> inputs) {
 
 StatusOr<BoundPlan> Session::bind(std::span<const BorrowedTensor> inputs) { return bind(asValues(inputs)); }
 
+namespace {
+
+// Bit k: operand k is a constant of the plan. Calls that make parts of a step on lists have none.
+uint64_t constantOperands(const Program &program, const Record &record) {
+  uint64_t mask = 0;
+  if (record.step->kind == fb::StepKind::Kernel)
+    for (size_t k = 0; k < record.step->inputs.size() && k < 64; ++k)
+      if (int value = record.step->inputs[k];
+          value >= 0 && program.values()[size_t(value)].kind == fb::ValueKind::Constant)
+        mask |= uint64_t(1) << k;
+  return mask;
+}
+
+} // namespace
+
 StatusOr<BoundPlan> Session::bind(std::span<const BorrowedValue> inputs) {
   DSPARK_ASSIGN_OR_RETURN(Trace * trace, traceFor(inputs));
   const Segment &segment = trace->firstSegment();
@@ -362,9 +378,19 @@ StatusOr<BoundPlan> Session::bind(std::span<const BorrowedValue> inputs) {
   bound.arenaBytes = segment.arenaBytes;
   bound.lowerBound = segment.lowerBound;
   bound.endsAt = segment.endStep;
+  std::vector<char> isCounted(plan->values().size());
   for (const Record &record : segment.records) {
-    BoundStep step{record.step,       record.kernel,       {}, {}, record.work.flops,
-                   record.work.bytes, record.work.tiles[0]};
+    BoundStep step{record.step,
+                   record.kernel,
+                   {},
+                   {},
+                   record.work.flops,
+                   record.work.bytes,
+                   record.work.tiles[0],
+                   costFeatures(*record.kernel, record.call, record.work, constantOperands(*plan, record))};
+    for (int value : record.step->inputs)
+      if (value >= 0 && !std::exchange(isCounted[size_t(value)], 1))
+        bound.constantBytes += double(plan->values()[size_t(value)].bytes.size());
     for (const TensorView &view : record.call.out) {
       TensorInfo info;
       if (view.present())

@@ -1,6 +1,7 @@
 // Runs a program: one caller at a time, any input shapes the plan allows. Each new combination of input
 // shapes is traced once; after that a run of it allocates nothing and only walks records.
 #pragma once
+#include "planning/CostFeatures.h"
 #include "runtime/executor/Context.h"
 #include "runtime/executor/Strided.h"
 #include "runtime/executor/Trace.h"
@@ -37,10 +38,12 @@ struct BoundStep {
   std::vector<int64_t> offsets;    // of the results in the arena
   double flops, bytes;
   uint32_t tiles; // of the first phase
+  CostFeatures cost;
 };
 struct BoundPlan {
   std::vector<BoundStep> steps;
   int64_t arenaBytes = 0, lowerBound = 0;
+  double constantBytes = 0;         // of the weights that the steps read, each once
   const StepInfo *endsAt = nullptr; // the step beyond which only data tells what runs; null: all is bound
 };
 

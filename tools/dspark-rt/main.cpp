@@ -2,6 +2,7 @@
 #include "tools/dspark-rt/Compare.h"
 #include "tools/dspark-rt/Language.h"
 #include "tools/dspark-rt/Npy.h"
+#include "tools/dspark-rt/Prediction.h"
 #include "tools/dspark-rt/Report.h"
 #include "tools/dspark-rt/TensorProto.h"
 #include <CLI/CLI.hpp>
@@ -24,7 +25,7 @@ examples:
   dspark-rt model.dsp --dim batch=8 --bench 3 --profile)";
 
 struct Options {
-  std::string plan, output, trace, caseFolder;
+  std::string plan, output, trace, caseFolder, machine;
   std::vector<std::string> dims;
   InputRequest inputs;
   SessionOptions session;
@@ -135,6 +136,7 @@ private:
   Status bench();
   Status profile();
   Status trace();
+  Status predict();
   Status runFor(double seconds, int leastRuns, BenchResult &result);
 
   const Options &options;
@@ -203,6 +205,36 @@ Status Runner::bench() {
   report["bench"] = benchSummary(result);
   if (!options.isJson)
     std::cout << "bench   " << benchLine(report["bench"]) << std::endl;
+  return predict();
+}
+
+// Every step beside its prediction, in runs of their own.
+Status Runner::predict() {
+  constexpr size_t kRows = 12;
+  std::string warning;
+  MachineProfile machine = MachineProfile::ofThisMachine(warning);
+  if (!options.machine.empty()) {
+    if (options.machine == "generic") {
+      machine = MachineProfile::generic();
+    } else {
+      DSPARK_ASSIGN_OR_RETURN(machine, MachineProfile::load(options.machine));
+    }
+    warning.clear();
+  }
+  if (!warning.empty())
+    std::cerr << "dspark-rt: " << warning << "\n";
+  DSPARK_ASSIGN_OR_RETURN(BoundPlan bound, session.bind(lent.values()));
+  Profile measured;
+  BenchResult runs;
+  session.setProfile(&measured);
+  Status status = runFor(options.benchSeconds, 10, runs);
+  session.setProfile(nullptr);
+  DSPARK_RETURN_IF_ERROR(std::move(status));
+  report["prediction"] = predictionReport(bound, measured, machine, session.threads());
+  report["cost_samples"] = std::move(report["prediction"]["cost_samples"]);
+  report["prediction"].erase("cost_samples");
+  if (!options.isJson)
+    printPrediction(report["prediction"], kRows);
   return Status::ok();
 }
 
@@ -354,6 +386,9 @@ int main(int argc, char **argv) {
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--bench", options.benchSeconds, "repeat the run for so many seconds and print the median")
       ->check(CLI::Range(0.0, 86400.0));
+  app.add_option(
+      "--machine", options.machine,
+      "machine profile that --bench predicts with: a file, or 'generic' (default: this machine's)");
   app.add_flag("--profile", options.isProfiled,
                "print a table of steps: time, GB/s, GFLOP/s, kernel, ONNX nodes");
   app.add_option("--trace", options.trace, "write a Chrome trace of one run to this file");
