@@ -2,17 +2,17 @@
 //
 //   bench_packed [FILTER] [--isa LEVEL] [--seconds S] [--list]
 //
-// A case is a layout and an arithmetic, on weights of 4096 x 4096 that are cold: calls walk through 160 MB of
-// copies. First the results are compared with the baseline level's. Then, for 1, 4, 8, 64 and 512 rows, calls
-// alternate with the limit, measured by the same thread: reading as many bytes from a buffer of that size (up
-// to 8 rows), and the peak of 8-bit products that are added in 32 bits, or of multiply-adds for f32
-// arithmetic (AVX2 adds codes of up to 6 bits in 16 bits and could exceed it). Printed: median time, GB/s of
-// weights and the median share of the read, GOP/s and the median share of the peak, and the time of 4 and 8
-// rows in units of one. Exit code 3 if a result is wrong.
+// A case is a layout, an arithmetic and the weights' shape: 4096 x 4096, or the matrices of SmolLM2-135M and
+// Gemma-3-270m. They are cold: calls walk through 160 MB of copies. First the results are compared with the
+// baseline level's. Then, for 1 to 512 rows, calls alternate with the limit, measured by the same thread:
+// reading as many bytes from a buffer of that size (up to 8 rows), and the peak of 8-bit products that are
+// added in 32 bits, or of multiply-adds for f32 arithmetic (AVX2 adds codes of up to 6 bits in 16 bits and
+// could exceed it). Printed: median time, GB/s of weights and the median share of the read, GOP/s and the
+// median share of the peak, and the time of 4 and 8 rows in units of one. Exit code 3 if a result is wrong.
 #include "bench/kernels/bandwidth.h"
 #include "bench/kernels/options.h"
+#include "bench/kernels/packed_product.h"
 #include "bench/kernels/peak.h"
-#include "kernels/common/kernel.h"
 #include "kernels/common/numeric.h"
 #include "runtime/format/PackedBits.h"
 #include <algorithm>
@@ -21,15 +21,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
-#include <sys/mman.h>
 
 namespace {
 
 using namespace dspark;
-
-constexpr int64_t kTerms = 4096, kColumns = 4096, kColdBytes = 160 << 20, kHugePage = 2 << 20;
+using namespace dspark::bench;
 
 uint64_t state = 1;
 uint32_t draw() {
@@ -71,104 +68,49 @@ private:
   PackedFormat format;
 };
 
-// Pages of 2 MiB where the kernel gives them, as a plan's weights section has.
-std::byte *hugePages(size_t bytes) {
-  void *memory = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  return static_cast<std::byte *>(memory);
-}
-struct Free {
-  void operator()(std::byte *p) const { std::free(p); }
-};
-using Block = std::unique_ptr<std::byte, Free>;
-
 struct Case {
   const char *layout;
   bool isInt8;
-  std::string name() const { return std::string(layout) + (isInt8 ? " int8" : " f32"); }
+  int64_t k = 4096, n = 4096;
+  std::string name() const {
+    return std::string(layout) + (isInt8 ? " int8 " : " f32 ") + std::to_string(k) + "x" + std::to_string(n);
+  }
 };
 
-class Weights {
+// Copies of one random matrix, cold.
+class Weights : public ColdWeights {
 public:
-  explicit Weights(const char *layout) : layout(layout) {
-    PackedFormat format = *PackedFormat::named(layout);
-    bytes = size_t(*format.bytes(kTerms, kColumns));
-    copies = std::max<size_t>(kColdBytes / bytes, 2);
-    memory.reset(hugePages(bytes * copies));
+  explicit Weights(const Case &c) : ColdWeights(size_t(*PackedFormat::named(c.layout)->bytes(c.k, c.n))) {
+    PackedFormat format = *PackedFormat::named(c.layout);
     if (format.isFloat())
-      packFloats();
-    else if (!packBlocks(format, kTerms, kColumns, RandomBlocks(format), {memory.get(), bytes}).isOk())
+      packFloats(c);
+    else if (!packBlocks(format, c.k, c.n, RandomBlocks(format), first()).isOk())
       std::abort();
-    for (size_t i = 1; i < copies; ++i)
-      std::memcpy(memory.get() + i * bytes, memory.get(), bytes);
+    copy();
   }
-  std::byte *next() { return memory.get() + (at++ % copies) * bytes; }
-
-  const char *layout;
-  size_t bytes, copies;
 
 private:
-  void packFloats() {
-    std::vector<uint16_t> values(size_t(kTerms * kColumns));
-    bool isHalf = std::string_view(layout) == "f16";
+  void packFloats(const Case &c) {
+    std::vector<uint16_t> values(size_t(c.k * c.n));
+    bool isHalf = std::string_view(c.layout) == "f16";
     for (uint16_t &value : values)
       value =
           isHalf ? f32ToF16(float(draw() & 255) / 256 - 0.5f) : f32ToBf16(float(draw() & 255) / 256 - 0.5f);
-    if (!packHalves(layout, kTerms, kColumns, true, std::as_bytes(std::span(values)), {memory.get(), bytes})
-             .isOk())
+    if (!packHalves(c.layout, c.k, c.n, true, std::as_bytes(std::span(values)), first()).isOk())
       std::abort();
   }
-  Block memory;
-  size_t at = 0;
 };
 
-class Runner {
-public:
-  Runner(const Case &c, int64_t rows, Weights &weights, Isa isa) : weights(weights) {
-    x.resize(size_t(rows * kTerms));
-    y.resize(size_t(rows * kColumns));
-    for (float &value : x)
-      value = float(draw() & 1023) / 512 - 1;
-    aDims = {rows, kTerms};
-    yDims = {rows, kColumns};
-    in = {TensorView{x.data(), aDims.data(), 2, DType::F32},
-          TensorView{weights.next(), bDims, 2, DType::F32}};
-    out = TensorView{y.data(), yDims.data(), 2, DType::F32};
-    attrs = {{"packed", {}, {}, c.layout},
-             {"arithmetic", {}, {}, c.isInt8 ? "int8" : ""},
-             {"trans_b", one, {}, {}}};
-    call.in = in;
-    call.out = {&out, 1};
-    call.attrs = Attrs(attrs);
-    row = selectKernel("matmul", call, isa);
-    row->prepare(call, work);
-    scratch.reset(hugePages(work.scratchPerThread + 64));
-    shared.reset(hugePages(work.scratchShared + 64));
-  }
-  void run() {
-    in[1].data = weights.next();
-    for (int phase = 0; phase < work.phases; ++phase)
-      row->run(call, work, {0, work.tiles[phase], phase, 0, scratch.get(), shared.get()});
-  }
-  double flops() const { return work.flops; }
-  std::vector<float> x, y;
-
-private:
-  Weights &weights;
-  std::vector<int64_t> aDims, yDims;
-  int64_t bDims[2] = {kColumns, kTerms}, one[1] = {1};
-  std::array<TensorView, 2> in;
-  TensorView out;
-  std::vector<Attr> attrs;
-  KernelCall call;
-  KernelWork work;
-  const Kernel *row = nullptr;
-  Block scratch, shared;
-};
+PackedProduct productOf(const Case &c, int64_t rows, Weights &weights, Isa isa) {
+  PackedProduct product({c.layout, c.isInt8, rows, c.k, c.n}, weights, isa);
+  for (float &value : product.x)
+    value = float(draw() & 1023) / 512 - 1;
+  return product;
+}
 
 // The baseline level adds the same terms in the same order, without fused multiply-adds.
 bool isRight(const Case &c, Weights &weights, Isa isa) {
-  Runner fast(c, 5, weights, isa), plain(c, 5, weights, Isa::Baseline);
+  PackedProduct fast = productOf(c, 5, weights, isa), plain = productOf(c, 5, weights, Isa::Baseline);
   plain.x = fast.x;
   fast.run();
   plain.run();
@@ -180,19 +122,15 @@ bool isRight(const Case &c, Weights &weights, Isa isa) {
   return worst <= 1e-4 * size;
 }
 
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + ptrdiff_t(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
-
 // The buffer that stands for the weights is as cold as they are.
 class ColdRead {
 public:
-  ColdRead(Isa isa, size_t bytes) : isa(isa), bytes(bytes), memory(hugePages(kColdBytes)) {
-    std::memset(memory.get(), 1, kColdBytes);
+  ColdRead(Isa isa, size_t bytes)
+      : isa(isa), bytes(bytes), size(std::max<size_t>(kColdBytes, bytes)), memory(hugePages(size)) {
+    std::memset(memory.get(), 1, size);
   }
   double seconds() {
-    at = at + bytes > kColdBytes ? 0 : at;
+    at = at + bytes > size ? 0 : at;
     const bench::BandwidthLoops &loops = isa == Isa::Avx512 ? bench::kBandwidthAvx512
                                          : isa == Isa::Avx2 ? bench::kBandwidthAvx2
                                                             : bench::kBandwidthBaseline;
@@ -204,32 +142,32 @@ public:
 
 private:
   Isa isa;
-  size_t bytes, at = 0;
+  size_t bytes, size, at = 0;
   Block memory;
   volatile float sink = 0;
 };
 
 bool measure(const Case &c, Isa isa, double seconds) {
-  Weights weights(c.layout);
+  Weights weights(c);
   ColdRead read(isa, weights.bytes);
   double one = 0;
-  std::printf("%s: %.2f bits a weight\n", c.name().c_str(), double(weights.bytes) * 8 / (kTerms * kColumns));
+  std::printf("%s: %.2f bits a weight\n", c.name().c_str(), double(weights.bytes) * 8 / double(c.k * c.n));
   if (!isRight(c, weights, isa)) {
     std::printf("  WRONG\n");
     return false;
   }
-  for (int64_t rows : {1, 4, 8, 64, 512}) {
-    Runner runner(c, rows, weights, isa);
-    runner.run();
+  for (int64_t rows : {1, 2, 4, 8, 16, 64, 512}) {
+    PackedProduct product = productOf(c, rows, weights, isa);
+    product.run();
     std::vector<double> times, readShares, peakShares, ratios;
     for (double end = bench::threadSeconds() + seconds; bench::threadSeconds() < end || times.size() < 5;) {
       double floor = rows <= 8 ? read.seconds() : 0;
       double begin = bench::threadSeconds();
-      runner.run();
+      product.run();
       times.push_back(bench::threadSeconds() - begin);
       double peak = c.isInt8 ? bench::integerPeak(isa, true) : bench::multiplyAddPeak(isa);
       readShares.push_back(floor / times.back());
-      peakShares.push_back(runner.flops() / times.back() / peak);
+      peakShares.push_back(product.flops() / times.back() / peak);
       if (rows <= 8)
         ratios.push_back(times.back() / floor);
     }
@@ -239,7 +177,8 @@ bool measure(const Case &c, Isa isa, double seconds) {
     if (rows <= 8)
       std::printf("  %5.1f GB/s  %3.0f%% of a read", double(weights.bytes) / time * 1e-9,
                   median(readShares) * 100);
-    std::printf("  %6.1f GOP/s  %3.0f%% of the peak", runner.flops() / time * 1e-9, median(peakShares) * 100);
+    std::printf("  %6.1f GOP/s  %3.0f%% of the peak", product.flops() / time * 1e-9,
+                median(peakShares) * 100);
     if (rows == 4 || rows == 8)
       std::printf("  t(%lld)/t(1) %.2f", (long long)rows, cold / one);
     std::printf("\n");
@@ -270,6 +209,18 @@ constexpr Case kCases[] = {
     {"q4_k", false},
     {"f16", false},
     {"bf16", false},
+    // SmolLM2-135M
+    {"q4_1", true, 576, 192},
+    {"q4_1", true, 576, 576},
+    {"q4_1", true, 576, 1536},
+    {"q4_1", true, 1536, 576},
+    {"q8_0", true, 576, 49152},
+    // Gemma-3-270m
+    {"q5_0", true, 640, 1024},
+    {"q5_0", true, 640, 2048},
+    {"q4_k", true, 2048, 640},
+    {"q6_k", true, 2048, 640},
+    {"q8_0", true, 640, 262144},
 };
 
 } // namespace

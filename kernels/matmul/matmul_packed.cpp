@@ -15,14 +15,12 @@ struct State {
   bool isInt8, isGated, isWidened; // isWidened: A and the result are f16 or bf16
   int64_t m, k, n;                 // n: columns of the result
   int64_t steps, panelBytes;
-  int64_t scalesAt, sumsAt; // bytes into shared scratch
   int64_t resultAt; // floats into a thread's scratch, when widened: [rows][16] columns, bias, residual
   uint32_t rowTiles, columnTiles;
   bool hasRows; // phase 0 exists
 };
 static_assert(sizeof(State) <= 512);
 
-int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 int64_t panelsOf(int64_t n) { return (n + kPackedColumns - 1) / kPackedColumns; }
 
 // Slabs of panels: enough for many threads, but none below 64 KiB of weights, where a hand-over would show.
@@ -51,10 +49,10 @@ void widen(const TensorView &t, int64_t at, int64_t n, float *out) {
   });
 }
 
-QuantizedRows rowsAt(const State &state, std::byte *shared, int64_t row) {
-  return {reinterpret_cast<int8_t *>(shared) + row * QuantizedRows::rowBytes(state.steps),
-          reinterpret_cast<float *>(shared + state.scalesAt) + row * state.steps,
-          reinterpret_cast<float *>(shared + state.sumsAt) + row * state.steps * 2, state.steps};
+QuantizedRows rowsAt(const State &state, const PackedOps &ops, std::byte *shared, int64_t row) {
+  QuantizedRows rows = {reinterpret_cast<uint8_t *>(shared), state.steps, ops.codeBytes(state.format)};
+  rows.records += row * rows.rowBytes();
+  return rows;
 }
 
 void prepareRows(const KernelCall &call, const State &state, const PackedOps &ops, const KernelPart &part,
@@ -69,7 +67,7 @@ void prepareRows(const KernelCall &call, const State &state, const PackedOps &op
         widen(call.in[0], row * state.k, state.k, wide);
       if (state.isInt8)
         ops.quantize(state.isWidened ? wide : past(call.in[0].as<float>(), row * state.k), state.k,
-                     state.format, rowsAt(state, part.shared, row));
+                     state.format, rowsAt(state, ops, part.shared, row));
     }
   }
 }
@@ -117,7 +115,7 @@ void product(const KernelCall &call, const State &state, const PackedOps &ops, c
   tile.columns = std::min(panels.count * kPackedColumns, state.n - column);
   tile.isInt8 = state.isInt8;
   tile.isGated = state.isGated;
-  tile.quantized = rowsAt(state, part.shared, rows.begin);
+  tile.quantized = rowsAt(state, ops, part.shared, rows.begin);
   tile.a = state.isWidened ? reinterpret_cast<const float *>(part.shared) : call.in[0].as<float>();
   tile.a = past(tile.a, rows.begin * state.k);
   tile.aRow = state.k;
@@ -164,10 +162,8 @@ void prepareMatmulPacked(const KernelCall &call, KernelWork &work) {
         uint32_t(std::clamp<int64_t>(state.m * state.k >> 14, 1, std::clamp<int64_t>(state.m, 1, 64)));
   }
   cut(state, work);
-  state.scalesAt = aligned(state.m * QuantizedRows::rowBytes(state.steps));
-  state.sumsAt = aligned(state.scalesAt + state.m * state.steps * 4);
-  if (state.isInt8)
-    work.scratchShared = size_t(state.sumsAt + state.m * state.steps * 8);
+  if (state.isInt8) // codes split in two, at most
+    work.scratchShared = size_t(state.m * QuantizedRows::rowBytes(state.steps, 2 * kStepTerms));
   else if (state.isWidened)
     work.scratchShared = size_t(state.m * state.k * 4);
   state.resultAt = kPackedScratchFloats;

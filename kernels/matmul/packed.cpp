@@ -2,5 +2,5 @@
 #include "kernels/matmul/packed_loops.h"
 
 namespace dspark {
-const PackedOps packedOpsBaseline = {packedTile, quantizeRow, packedColumn};
+const PackedOps packedOpsBaseline = {packedTile, quantizeRow, rowCodeBytesOf, packedColumn};
 } // namespace dspark

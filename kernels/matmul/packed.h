@@ -24,19 +24,26 @@
 namespace dspark {
 
 inline constexpr int64_t kChunkSteps = 8, kChunkTerms = kChunkSteps * kStepTerms;
-inline constexpr int64_t kPackedRows = 128; // rows of one tile
+inline constexpr int64_t kPackedRows = 128;    // rows of one tile
+inline constexpr int64_t kRowNumberBytes = 16; // after a step's codes
 
-/// Rows of A quantised to 8 bits.
+/// Rows of A quantised to 8 bits: per row and step of 32 terms a record of
+///   codeBytes  codes: [32], or [32] h and [32] l where a code is 16 h + l (PackedOps::codeBytes)
+///   f32        scale, at least amax / 127
+///   f32[2]     of each half step (formats with two scales a step) or of the whole one (first entry): the sum
+///   of
+///              the codes, negated for zero points, times the scale for ZeroKind::Offset and Value
+///   4 bytes    unused
 struct QuantizedRows {
-  int8_t *codes; // [rows][steps * 32], rows rowBytes() apart
-  float *scales; // [rows][steps], at least amax / 127
-  /// [rows][steps][2]: of each half step (formats with two scales a step) or of the whole one (first entry):
-  /// the sum of the codes, negated for zero points, times the scale for ZeroKind::Offset and Value.
-  float *sums;
-  int64_t steps;
+  uint8_t *records; // [rows][steps], rows rowBytes() apart
+  int64_t steps, codeBytes;
 
+  int64_t rowBytes() const { return rowBytes(steps, codeBytes); }
   /// Rows a multiple of 4 KiB apart would share the sets of the L1 cache.
-  static int64_t rowBytes(int64_t steps) { return steps * kStepTerms + (steps % 16 == 0 ? 64 : 0); }
+  static int64_t rowBytes(int64_t steps, int64_t codeBytes) {
+    int64_t bytes = steps * (codeBytes + kRowNumberBytes);
+    return bytes + (bytes % 1024 == 0 ? 64 : 0);
+  }
 };
 
 struct PackedTile {
@@ -70,6 +77,8 @@ struct PackedOps {
   void (*tile)(const PackedTile &);
   /// Quantises one row of k terms; terms up to the end of the last step become 0.
   void (*quantize)(const float *row, int64_t k, const PackedFormat &format, const QuantizedRows &out);
+  /// Bytes of a row's codes per step: 32, or 64 where they are split for weights of 8 bits.
+  int64_t (*codeBytes)(const PackedFormat &format);
   /// The k weights of one of a panel's columns.
   void (*column)(const PackedFormat &format, const uint8_t *panel, int64_t column, int64_t k, float *out);
 };

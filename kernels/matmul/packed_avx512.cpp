@@ -2,5 +2,5 @@
 #include "kernels/matmul/packed_loops.h"
 
 namespace dspark {
-const PackedOps packedOpsAvx512 = {packedTile, quantizeRow, packedColumn};
+const PackedOps packedOpsAvx512 = {packedTile, quantizeRow, rowCodeBytesOf, packedColumn};
 } // namespace dspark

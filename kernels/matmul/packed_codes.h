@@ -1,11 +1,4 @@
-// Codes of packed weights in registers: quads out of bit planes, and their products with 8-bit rows. Included
-// once per ISA level.
-//
-// AVX2 multiplies unsigned by signed bytes into pairs of 16 bits (vpmaddubsw). As long as the codes are small
-// enough those pairs are added up in 16 bits over `kSafeQuads` quads before they are widened: 2 * 15 * 127 *
-// 8 fits for codes up to 15, 4 quads for codes up to 31, 2 for codes up to 63. Codes of 8 bits become signed:
-// |w| * (x with w's sign), two products of 128 * 127 fit. AVX-512 has vpdpbusd, which adds in 32 bits. The
-// baseline widens both sides to 16 bits.
+// Codes of packed weights in registers: quads out of bit planes. Included once per ISA level.
 #pragma once
 #include "kernels/matmul/packed_scales.h"
 #include <emmintrin.h>
@@ -146,94 +139,12 @@ template <CodeKind K> void unpackStep(const uint8_t *lines, uint8_t *bytes) {
 
 #endif
 
-// Four 8-bit terms of a row.
-DSPARK_SIMD int32_t fourTerms(const int8_t *x) {
-  int32_t four;
-  __builtin_memcpy(&four, x, sizeof(four));
-  return four;
-}
-
-/// out[r] = sum over quads [First, First + Count) of codes times row r's terms, in the lanes of the columns.
-/// Codes are stored as K and are at most Max.
-template <CodeKind K, int Max, int First, int Count, int R>
-DSPARK_SIMD void products(const uint8_t *lines, const int8_t *const (&x)[R], vi (&out)[R][kVectors]) {
-#if defined(__AVX512F__)
-  // A second chain where one row alone would wait for its own sums.
-  constexpr int kChains = R <= 2 ? 2 : 1;
-  __m512i sum[R][kChains];
-  unroll<R * kChains>(DSPARK_LAMBDA { sum[i / kChains][i % kChains] = _mm512_setzero_si512(); });
-  unroll<Count>([&](auto q) __attribute__((always_inline)) {
-    Codes w = quad<K, First + q>(lines);
-    unroll<R>(DSPARK_LAMBDA {
-      __m512i four = _mm512_set1_epi32(fourTerms(x[i] + 4 * (First + q)));
-      sum[i][q % kChains] = _mm512_dpbusd_epi32(sum[i][q % kChains], w, four);
-    });
-  });
-  unroll<R>(DSPARK_LAMBDA {
-    out[i][0] = vi(kChains == 2 ? _mm512_add_epi32(sum[i][0], sum[i][kChains - 1]) : sum[i][0]);
-  });
-#elif defined(__AVX2__)
-  const __m256i one = _mm256_set1_epi16(1);
-  if constexpr (Max > 63) {
-    unroll<Count>([&](auto q) __attribute__((always_inline)) {
-      __m256i w[2], magnitude[2];
-      unroll<2>(DSPARK_LAMBDA {
-        w[i] = quad<K, First + q>(lines + 32 * i) ^ splatBytes(128);
-        magnitude[i] = _mm256_abs_epi8(w[i]);
-      });
-      unroll<R>([&](auto r) __attribute__((always_inline)) {
-        __m256i four = _mm256_set1_epi32(fourTerms(x[r] + 4 * (First + q)));
-        unroll<2>(DSPARK_LAMBDA {
-          __m256i pairs = _mm256_maddubs_epi16(magnitude[i], _mm256_sign_epi8(four, w[i]));
-          vi sums = vi(_mm256_madd_epi16(pairs, one));
-          out[r][i] = q == 0 ? sums : out[r][i] + sums;
-        });
-      });
-    });
-  } else {
-    constexpr int kSafe = Max <= 15 ? 8 : Max <= 31 ? 4 : 2;
-    constexpr int kRun = kSafe < Count ? kSafe : Count;
-    unroll<Count / kRun>([&](auto run) __attribute__((always_inline)) {
-      __m256i pairs[R][2];
-      unroll<kRun>([&](auto in) __attribute__((always_inline)) {
-        constexpr int q = First + run * kRun + in;
-        __m256i w[2] = {quad<K, q>(lines), quad<K, q>(lines + 32)};
-        unroll<R>([&](auto r) __attribute__((always_inline)) {
-          __m256i four = _mm256_set1_epi32(fourTerms(x[r] + 4 * q));
-          unroll<2>(DSPARK_LAMBDA {
-            __m256i product = _mm256_maddubs_epi16(w[i], four);
-            pairs[r][i] = in == 0 ? product : _mm256_add_epi16(pairs[r][i], product);
-            // Keeps the quads in order: the compiler would finish one row after the other and spill the
-            // codes.
-            asm volatile("" : "+x"(pairs[r][i]));
-          });
-        });
-      });
-      unroll<R * 2>(DSPARK_LAMBDA {
-        vi sums = vi(_mm256_madd_epi16(pairs[i / 2][i % 2], one));
-        out[i / 2][i % 2] = run == 0 ? sums : out[i / 2][i % 2] + sums;
-      });
-    });
-  }
-#else
-  for (int r = 0; r < R; ++r) {
-    __m128i sums[2 * kVectors] = {}, zero = _mm_setzero_si128(); // two columns each, two sums a column
-    for (int q = First; q < First + Count; ++q) {
-      __m128i four = _mm_set1_epi32(fourTerms(x[r] + 4 * q));
-      four = _mm_unpacklo_epi8(four, _mm_cmpgt_epi8(zero, four));
-      for (int v = 0; v < kVectors; ++v) {
-        __m128i w = _mm_loadu_si128(reinterpret_cast<const __m128i *>(lines + q * 64 + v * 16));
-        sums[2 * v] = _mm_add_epi32(sums[2 * v], _mm_madd_epi16(_mm_unpacklo_epi8(w, zero), four));
-        sums[2 * v + 1] = _mm_add_epi32(sums[2 * v + 1], _mm_madd_epi16(_mm_unpackhi_epi8(w, zero), four));
-      }
-    }
-    for (int v = 0; v < kVectors; ++v) {
-      vi low = vi(sums[2 * v]), high = vi(sums[2 * v + 1]);
-      out[r][v] =
-          __builtin_shufflevector(low, high, 0, 2, 4, 6) + __builtin_shufflevector(low, high, 1, 3, 5, 7);
-    }
-  }
-#endif
+using Unpack = void (*)(const uint8_t *lines, uint8_t *bytes);
+Unpack unpacker(CodeKind kind) {
+  constexpr Unpack kTable[] = {unpackStep<CodeKind::U2>,  unpackStep<CodeKind::U3>, unpackStep<CodeKind::U4>,
+                               unpackStep<CodeKind::U5>,  unpackStep<CodeKind::U6>, unpackStep<CodeKind::U8>,
+                               unpackStep<CodeKind::Nl4>, unpackStep<CodeKind::Fp4>};
+  return kTable[int(kind)];
 }
 
 } // namespace

@@ -34,6 +34,9 @@ enum class CodeKind : uint8_t {
   BF16,
 };
 
+/// Lines of 64 bytes of one step, by CodeKind.
+inline constexpr int64_t kCodeLines[] = {2, 3, 4, 5, 6, 8, 4, 4, 16, 16};
+
 /// Levels of Nl4 (ggml's IQ4) and Fp4 codes.
 inline constexpr int8_t kNl4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                           1,    13,   25,  38,  53,  69,  89,  113};

@@ -133,10 +133,7 @@ int64_t PackedFormat::headerBytes(int64_t k) const {
   }
 }
 
-int64_t PackedFormat::stepBytes() const {
-  constexpr int64_t kLines[] = {2, 3, 4, 5, 6, 8, 4, 4, 16, 16}; // of 64 bytes, by CodeKind
-  return kLines[int(code)] * 64;
-}
+int64_t PackedFormat::stepBytes() const { return kCodeLines[int(code)] * 64; }
 
 int64_t PackedFormat::blocks(int64_t k) const {
   int64_t terms = blockTerms(k);

@@ -13,12 +13,16 @@ using namespace simd;
 
 constexpr int kVectors = int(kPackedColumns) / kLanes; // of one number per column
 
-// AVX2 multiplies codes of 8 bits as signed ones.
-#if defined(__AVX512F__) || !defined(__AVX2__)
-constexpr int codeBias(CodeKind) { return 0; }
-#else
-constexpr int codeBias(CodeKind kind) { return kind == CodeKind::U8 || kind == CodeKind::Nl4 ? 128 : 0; }
-#endif
+/// f(row, count) for all rows in groups of nearly equal size and at most `most`, so that none is left with
+/// one row.
+template <typename F> DSPARK_SIMD void inGroups(int64_t rows, int64_t most, F f) {
+  int64_t row = 0;
+  for (int64_t left = (rows + most - 1) / most; left > 0; --left) {
+    int64_t count = (rows - row + left - 1) / left;
+    f(row, count);
+    row += count;
+  }
+}
 
 /// Up to 8 steps of a panel.
 struct Chunk {
@@ -69,67 +73,72 @@ DSPARK_SIMD vf ue4m3At(const uint8_t *p) {
   return select(code == 0x7f, splat(0), select(exponent == 0, small, normal));
 }
 
-// 16 numbers f(byte offset of vector i, i).
+constexpr int64_t bytesOf(ScaleKind kind) {
+  return kind == ScaleKind::F32 ? 4 : kind == ScaleKind::F16 || kind == ScaleKind::BF16 ? 2 : 1;
+}
+constexpr bool isSuper(ScaleKind kind) { return kind >= ScaleKind::SuperI8; }
+
+// Numbers [at, at + kLanes) of 16 that are no Super kind's.
+template <ScaleKind S> DSPARK_SIMD vf plainAt(const uint8_t *p, int at) {
+  if constexpr (S == ScaleKind::F32)
+    return load(reinterpret_cast<const float *>(p) + at);
+  else if constexpr (S == ScaleKind::F16)
+    return f16At(p + 2 * at);
+  else if constexpr (S == ScaleKind::BF16)
+    return bf16At(p + 2 * at);
+  else if constexpr (S == ScaleKind::E8M0)
+    return e8m0At(p + at);
+  else
+    return ue4m3At(p + at);
+}
+
+/// The scales of group g of a block, columns [at, at + kLanes). The Super kinds' factors come first, then a
+/// byte per group and column.
+template <ScaleKind S> DSPARK_SIMD vf scaleAt(const uint8_t *header, int64_t g, int at) {
+  if constexpr (!isSuper(S))
+    return plainAt<S>(header + g * bytesOf(S) * kPackedColumns, at);
+  const uint8_t *bytes = header + ((S == ScaleKind::SuperI8 ? 2 : 4) + g) * kPackedColumns + at;
+  vf factor = f16At(header + 2 * at);
+  if constexpr (S == ScaleKind::SuperI8)
+    return factor * signedAt(bytes);
+  else if constexpr (S == ScaleKind::SuperU8)
+    return factor * bytesAt(bytes);
+  else
+    return factor * floats(intsAt(bytes) & 15);
+}
+
+/// The group's second numbers, of a kind that stores some.
+template <ScaleKind S>
+DSPARK_SIMD vf zeroAt(ZeroKind kind, const uint8_t *header, int64_t g, int64_t groups, int at) {
+  if constexpr (isSuper(S)) {
+    vf factor = f16At(header + 2 * kPackedColumns + 2 * at);
+    const uint8_t *bytes = header + (4 + g) * kPackedColumns + at;
+    if constexpr (S == ScaleKind::SuperU8)
+      return -(factor * bytesAt(bytes + groups * kPackedColumns));
+    else
+      return -(factor * floats(intsAt(bytes) >> 4));
+  } else {
+    const uint8_t *zeros = header + groups * bytesOf(S) * kPackedColumns;
+    return kind == ZeroKind::Byte ? bytesAt(zeros + g * kPackedColumns + at)
+                                  : plainAt<S>(zeros + g * bytesOf(S) * kPackedColumns, at);
+  }
+}
+
+// 16 numbers f(column) of kLanes each.
 template <typename F> DSPARK_SIMD void put(float *out, F f) {
   unroll<kVectors>(DSPARK_LAMBDA { store(out + i * kLanes, f(int(i) * kLanes)); });
 }
 
-constexpr int64_t bytesOf(ScaleKind kind) {
-  return kind == ScaleKind::F32 ? 4 : kind == ScaleKind::F16 || kind == ScaleKind::BF16 ? 2 : 1;
-}
-
-template <ScaleKind S> DSPARK_SIMD void plainNumbers(const uint8_t *p, float *out) {
-  put(out, [&](int at) {
-    if constexpr (S == ScaleKind::F32)
-      return load(reinterpret_cast<const float *>(p) + at);
-    else if constexpr (S == ScaleKind::F16)
-      return f16At(p + 2 * at);
-    else if constexpr (S == ScaleKind::BF16)
-      return bf16At(p + 2 * at);
-    else if constexpr (S == ScaleKind::E8M0)
-      return e8m0At(p + at);
-    else
-      return ue4m3At(p + at);
-  });
-}
-
-// Group g of a block whose factors come first, then a byte per group and column.
-template <ScaleKind S>
-DSPARK_SIMD void superNumbers(const uint8_t *header, int64_t g, int64_t groups, float *scale, float *zero) {
-  const uint8_t *mins = header + 2 * kPackedColumns; // factors of the minima, where there are some
-  const uint8_t *bytes = header + ((S == ScaleKind::SuperI8 ? 2 : 4) + g) * kPackedColumns;
-  if constexpr (S == ScaleKind::SuperI8) {
-    put(scale, [&](int at) { return f16At(header + 2 * at) * signedAt(bytes + at); });
-  } else if constexpr (S == ScaleKind::SuperU8) {
-    put(scale, [&](int at) { return f16At(header + 2 * at) * bytesAt(bytes + at); });
-    bytes += groups * kPackedColumns;
-    put(zero, [&](int at) { return -(f16At(mins + 2 * at) * bytesAt(bytes + at)); });
-  } else {
-    put(scale, [&](int at) { return f16At(header + 2 * at) * floats(intsAt(bytes + at) & 15); });
-    put(zero, [&](int at) { return -(f16At(mins + 2 * at) * floats(intsAt(bytes + at) >> 4)); });
-  }
-}
-
-/// Scale and zero of group g of a block. With `isInt8` values become offsets, and biased codes are allowed
-/// for.
+/// Scale and zero of group g of a block. With `isInt8` values become offsets.
 template <ScaleKind S>
 DSPARK_SIMD void groupNumbers(const PackedFormat &format, const uint8_t *header, int64_t g, int64_t groups,
                               bool isInt8, float *scale, float *zero) {
-  if constexpr (S >= ScaleKind::SuperI8)
-    return superNumbers<S>(header, g, groups, scale, zero);
-  constexpr int64_t kBytes = bytesOf(S) * kPackedColumns;
-  plainNumbers<S>(header + g * kBytes, scale);
+  put(scale, [&](int at) { return scaleAt<S>(header, g, at); });
   if (format.zero == ZeroKind::Constant)
     return;
-  const uint8_t *zeros = header + groups * kBytes;
-  float bias = isInt8 ? float(codeBias(format.code)) : 0;
-  if (format.zero == ZeroKind::Byte)
-    return put(zero, [&](int at) { return bytesAt(zeros + g * kPackedColumns + at) - bias; });
-  plainNumbers<S>(zeros + g * kBytes, zero);
+  put(zero, [&](int at) { return zeroAt<S>(format.zero, header, g, groups, at); });
   if (isInt8 && format.zero == ZeroKind::Value)
-    put(zero, [&](int at) { return (bias - load(zero + at)) * load(scale + at); });
-  else if (bias != 0)
-    put(zero, [&](int at) { return fma(splat(bias), load(scale + at), load(zero + at)); });
+    put(zero, [&](int at) { return -load(zero + at) * load(scale + at); });
 }
 
 /// Walks a panel chunk by chunk.
@@ -142,7 +151,7 @@ public:
         headerBytes(format.headerBytes(tile.k)), stepBytes(format.stepBytes()),
         groups(format.groupsPerBlock(tile.k)), stepsPerBlock(format.blockTerms(tile.k) / kStepTerms),
         left((tile.k + kStepTerms - 1) / kStepTerms) {
-    float zero = float(format.zeroPoint - (isInt8 ? codeBias(format.code) : 0));
+    float zero = float(format.zeroPoint);
     put(constant, [&](int) { return splat(zero); });
     put(constant + kPackedColumns, [&](int) { return splat(zero); });
   }

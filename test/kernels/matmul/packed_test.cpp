@@ -713,19 +713,20 @@ TEST(Packed, QuantisedRowsAreWithinHalfAStep) {
       Tensor x = uniform({kK}, rng);
       for (int64_t i = 0; i < kK; ++i)
         x.as<float>()[i] *= i % 32 == 5 ? size : size * 0.01f;
-      std::vector<int8_t> codes(kSteps * 32, 99);
-      float scales[kSteps], sums[2 * kSteps];
-      packedOps(isa).quantize(x.as<float>(), kK, format, {codes.data(), scales, sums, kSteps});
-      for (int64_t i = 0; i < kSteps * 32; ++i) {
-        double value = i < kK ? double(x.as<float>()[i]) : 0;
-        double scale = double(scales[i / 32]);
-        ASSERT_LE(std::fabs(codes[size_t(i)] * scale - value), scale * (0.5 + 128 * 4 * kEps)) << i;
-      }
+      constexpr int64_t kRecord = kStepTerms + kRowNumberBytes;
+      std::vector<uint8_t> records(kSteps * kRecord, 99);
+      packedOps(isa).quantize(x.as<float>(), kK, format, {records.data(), kSteps, kStepTerms});
       for (int64_t s = 0; s < kSteps; ++s) {
+        auto *codes = reinterpret_cast<const int8_t *>(records.data() + s * kRecord);
+        float numbers[2]; // scale, sum
+        std::memcpy(numbers, codes + kStepTerms, sizeof(numbers));
         int sum = 0;
-        for (int64_t i = 0; i < 32; ++i)
-          sum += codes[size_t(s * 32 + i)];
-        EXPECT_EQ(sums[2 * s], float(-sum));
+        for (int64_t i = 0; i < kStepTerms; ++i) {
+          double value = s * 32 + i < kK ? double(x.as<float>()[s * 32 + i]) : 0, scale = double(numbers[0]);
+          ASSERT_LE(std::fabs(codes[i] * scale - value), scale * (0.5 + 128 * 4 * kEps)) << i;
+          sum += codes[i];
+        }
+        EXPECT_EQ(numbers[1], float(-sum));
       }
     }
   }

@@ -1,0 +1,115 @@
+// Packed weights times few rows of 8 bits. Included once per ISA level.
+//
+// One row is bound by the reading of the weights, if everything else fits beside it: a panel is walked in one
+// loop, sums and scales stay in registers, and every step asks for the lines that it will be followed by. (By
+// chunks, as for many rows, 123 of 219 instructions a step made scales, and a burst of 64 prefetches a chunk
+// held up what came behind it.)
+#pragma once
+#include "kernels/matmul/packed_products.h"
+
+namespace dspark {
+namespace {
+
+#if defined(__AVX2__)
+constexpr int64_t kFewRows = 8;
+#else
+constexpr int64_t kFewRows = 0;
+#endif
+constexpr int64_t kPrefetchBytes = 4096; // ahead: at 20 GB/s two latencies
+
+// Rows [row, row + R) of a panel. Z: the second numbers' kind.
+template <CodeKind K, ScaleKind S, ZeroKind Z, int Groups, int R>
+void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *sums) {
+  constexpr bool kIsOffset = Z == ZeroKind::Offset;
+  constexpr int kCount = int(kQuads) / Groups;
+  constexpr int64_t kLines = kCodeLines[int(K)];
+  const PackedFormat &format = tile.format;
+  const int64_t headerBytes = format.headerBytes(tile.k), groups = format.groupsPerBlock(tile.k);
+  const int64_t stepsPerBlock = format.blockTerms(tile.k) / kStepTerms, steps = tile.quantized.steps;
+  RowCursors<maxCode(K), R> rows(tile.quantized, row);
+  vf sum[R][kVectors], scale[kVectors], zero[kVectors];
+  unroll<R * kVectors>(DSPARK_LAMBDA { sum[i / kVectors][i % kVectors] = splat(0); });
+  unroll<kVectors>(DSPARK_LAMBDA { zero[i] = splat(float(format.zeroPoint)); });
+  const uint8_t *header = panel, *lines = panel + headerBytes;
+  for (int64_t s = 0, in = 0; s < steps; ++s, ++in, lines += kLines * 64) {
+    if (in == stepsPerBlock) {
+      header = lines;
+      lines += headerBytes;
+      in = 0;
+    }
+    // One line more than the codes', for the headers between them.
+    unroll<kLines + 1>(DSPARK_LAMBDA { __builtin_prefetch(lines + kPrefetchBytes + 64 * i); });
+    unroll<Groups>([&](auto g) __attribute__((always_inline)) {
+      int64_t group = isSuper(S) ? in * Groups + g : g;
+      unroll<kVectors>(DSPARK_LAMBDA {
+        scale[i] = scaleAt<S>(header, group, i * kLanes);
+        if constexpr (Z != ZeroKind::Constant)
+          zero[i] = zeroAt<S>(Z, header, group, groups, i * kLanes);
+      });
+      addGroup<K, maxCode(K), kIsOffset, g * kCount, kCount>(lines, rows, scale, zero, sum);
+    });
+    rows.next();
+  }
+  sums += row * kPackedColumns;
+  unroll<R * kVectors>(DSPARK_LAMBDA { store(sums + i * kLanes, sum[i / kVectors][i % kVectors]); });
+}
+
+using FewRows = void (*)(const PackedTile &, const uint8_t *panel, int64_t row, float *sums);
+/// The functions for 1 .. count rows of weights of one form.
+struct FewRowsTable {
+  CodeKind code;
+  ScaleKind scale;
+  ZeroKind zero;
+  int groups;
+  const FewRows *rows;
+  int count;
+};
+
+template <CodeKind K, ScaleKind S, ZeroKind Z, int Groups, int... R>
+constexpr FewRows kFewRowsFunctions[] = {fewRows<K, S, Z, Groups, R + 1>...};
+template <CodeKind K, ScaleKind S, ZeroKind Z, int Groups, int... R>
+constexpr FewRowsTable fewRowsTable(std::integer_sequence<int, R...>) {
+  return {K, S, Z, Groups, kFewRowsFunctions<K, S, Z, Groups, R...>, int(sizeof...(R))};
+}
+template <CodeKind K, ScaleKind S, ZeroKind Z, int Groups = 1> constexpr FewRowsTable few() {
+  return fewRowsTable<K, S, Z, Groups>(std::make_integer_sequence<int, rowsAtOnce(K, maxCode(K), Groups)>());
+}
+
+/// The frequent forms: GGUF's, and groups of 4 bits; null for others.
+const FewRowsTable *fewRowsTableOf(const PackedFormat &format) {
+#if defined(__AVX2__)
+  using C = CodeKind;
+  using S = ScaleKind;
+  using Z = ZeroKind;
+  static constexpr FewRowsTable kForms[] = {
+      few<C::U4, S::F16, Z::Constant>(),
+      few<C::U4, S::F16, Z::Offset>(),
+      few<C::U4, S::F16, Z::Byte>(),
+      few<C::U4, S::BF16, Z::Constant>(),
+      few<C::U4, S::BF16, Z::Byte>(),
+      few<C::U4, S::F32, Z::Constant>(),
+      few<C::U4, S::F32, Z::Byte>(),
+      few<C::U5, S::F16, Z::Constant>(),
+      few<C::U5, S::F16, Z::Offset>(),
+      few<C::U8, S::F16, Z::Constant>(),
+      few<C::U8, S::F32, Z::Constant>(),
+      few<C::U2, S::SuperNibbles, Z::Offset, 2>(),
+      few<C::U3, S::SuperI8, Z::Constant, 2>(),
+      few<C::U4, S::SuperU8, Z::Offset>(),
+      few<C::U5, S::SuperU8, Z::Offset>(),
+      few<C::U6, S::SuperI8, Z::Constant, 2>(),
+      few<C::Nl4, S::F16, Z::Constant>(),
+      few<C::Nl4, S::SuperI8, Z::Constant>(),
+      few<C::Fp4, S::E8M0, Z::Constant>(),
+      few<C::Fp4, S::Ue4m3, Z::Constant, 2>(),
+  };
+  for (const FewRowsTable &form : kForms)
+    if (form.code == format.code && form.scale == format.scale && form.zero == format.zero &&
+        form.groups == format.scalesPerStep())
+      return &form;
+#endif
+  return nullptr;
+}
+
+} // namespace
+} // namespace dspark

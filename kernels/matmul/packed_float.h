@@ -1,0 +1,122 @@
+// Packed weights times rows of f32 (packed.h). Included once per ISA level.
+#pragma once
+#include "kernels/matmul/packed_codes.h"
+
+namespace dspark {
+namespace {
+
+// Chain j takes terms j, j + 4 ...; a row's chains are added up in order, whether they ran beside each other
+// (few rows) or one after the other.
+template <int R> void floatRows(const float *w, int64_t terms, const float *const *a, float *sums) {
+  constexpr int kAtOnce = R * kVectors <= 2 ? 4 : R * kVectors <= 4 ? 2 : 1;
+  vf total[R][kVectors];
+  for (int first = 0; first < 4; first += kAtOnce) {
+    vf chain[kAtOnce][R][kVectors];
+    unroll<kAtOnce * R * kVectors>(DSPARK_LAMBDA { (&chain[0][0][0])[i] = splat(0); });
+    auto term = [&](int64_t k, auto c) __attribute__((always_inline)) {
+      vf row[kVectors];
+      unroll<kVectors>(DSPARK_LAMBDA { row[i] = load(w + k * kPackedColumns + i * kLanes); });
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        vf x = splat(a[r][k]);
+        unroll<kVectors>(DSPARK_LAMBDA { chain[c][r][i] = fma(x, row[i], chain[c][r][i]); });
+      });
+    };
+    int64_t k = first;
+    for (; k + kAtOnce <= terms; k += 4)
+      unroll<kAtOnce>(DSPARK_LAMBDA { term(k + i, i); });
+    unroll<kAtOnce - 1>(DSPARK_LAMBDA {
+      if (k + i < terms)
+        term(k + i, i);
+    });
+    unroll<kAtOnce>([&](auto c) __attribute__((always_inline)) {
+      unroll<R * kVectors>(DSPARK_LAMBDA {
+        vf &sum = total[i / kVectors][i % kVectors];
+        vf part = chain[c][i / kVectors][i % kVectors];
+        sum = first + c == 0 ? part : sum + part;
+      });
+    });
+  }
+  unroll<R * kVectors>(DSPARK_LAMBDA {
+    float *sum = sums + i * kLanes;
+    store(sum, load(sum) + total[i / kVectors][i % kVectors]);
+  });
+}
+
+using FloatRows = void (*)(const float *, int64_t, const float *const *, float *);
+template <int... R> constexpr auto floatTable(std::integer_sequence<int, R...>) {
+  struct Table {
+    FloatRows rows[sizeof...(R)];
+  };
+  return Table{{floatRows<R + 1>...}};
+}
+#if defined(__AVX512F__)
+constexpr int kFloatRows = 12;
+#elif defined(__AVX2__)
+constexpr int kFloatRows = 6;
+#else
+constexpr int kFloatRows = 2;
+#endif
+constexpr auto kFloatTable = floatTable(std::make_integer_sequence<int, kFloatRows>());
+
+void halfStep(CodeKind kind, const uint8_t *lines, float *out) {
+  for (int k = 0; k < kStepTerms; ++k, out += kPackedColumns, lines += 2 * kPackedColumns)
+    if (kind == CodeKind::F16)
+      put(out, [&](int at) { return f16At(lines + 2 * at); });
+    else if (k % 2 == 0) // [16][2]: the even term is the lower half of each word
+      put(out, [&](int at) { return fromBits(*reinterpret_cast<const vwords *>(lines + 4 * at) << 16); });
+    else
+      put(out, [&](int at) {
+        const uint8_t *pairs = lines - 2 * kPackedColumns + 4 * at;
+        return fromBits(*reinterpret_cast<const vwords *>(pairs) & int32_t(0xffff0000));
+      });
+}
+
+// [32][16] weights from codes in bytes, term j of quad q being byte j of each column.
+void codesStep(const PackedFormat &format, const uint8_t *bytes, const float *scale, const float *zero,
+               float *out) {
+  bool isOffset = format.zero == ZeroKind::Offset;
+  int quadsPerGroup = int(kQuads) / format.scalesPerStep();
+  for (int q = 0; q < kQuads; ++q) {
+    int64_t group = q / quadsPerGroup * kPackedColumns;
+    unroll<kVectors>(DSPARK_LAMBDA {
+      vi four = *reinterpret_cast<const vwords *>(bytes + q * 64 + i * 4 * kLanes);
+      vf s = load(scale + group + i * kLanes), z = load(zero + group + i * kLanes);
+      for (int j = 0; j < 4; ++j) {
+        vf code = floats((four >> (8 * j)) & 255);
+        store(out + (q * 4 + j) * kPackedColumns + i * kLanes, isOffset ? code * s + z : (code - z) * s);
+      }
+    });
+  }
+}
+
+void floatPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
+  float *weights = tile.scratch + 2 * kPackedRows * kPackedColumns;
+  ChunkReader reader(tile, panel, weights + kChunkTerms * kPackedColumns);
+  __builtin_memset(sums, 0, size_t(tile.rows * kPackedColumns) * sizeof(float));
+  Unpack unpack = tile.format.isFloat() ? nullptr : unpacker(tile.format.code);
+  int64_t done = 0;
+  Chunk chunk;
+  while (reader.next(chunk)) {
+    for (int s = 0; s < chunk.steps; ++s) {
+      float *out = weights + s * kStepTerms * kPackedColumns;
+      if (!unpack) {
+        halfStep(tile.format.code, chunk.lines[s], out);
+        continue;
+      }
+      alignas(64) uint8_t bytes[512];
+      unpack(chunk.lines[s], bytes);
+      codesStep(tile.format, bytes, chunk.scale[s], chunk.zero[s], out);
+    }
+    int64_t terms = tile.k - done < chunk.steps * kStepTerms ? tile.k - done : chunk.steps * kStepTerms;
+    inGroups(tile.rows, kFloatRows, [&](int64_t row, int64_t rows) {
+      const float *a[kFloatRows];
+      for (int64_t r = 0; r < rows; ++r)
+        a[r] = tile.a + (row + r) * tile.aRow + done;
+      kFloatTable.rows[rows - 1](weights, terms, a, sums + row * kPackedColumns);
+    });
+    done += terms;
+  }
+}
+
+} // namespace
+} // namespace dspark

@@ -1,0 +1,171 @@
+// Products of packed codes with rows of 8 bits. Included once per ISA level.
+//
+// AVX2 multiplies unsigned by signed bytes into pairs of 16 bits (vpmaddubsw). As long as the codes are small
+// enough those pairs are added up in 16 bits over `kSafe` quads before they are widened: 2 * 15 * 127 * 8
+// fits for codes up to 15, 4 quads for codes up to 31, 2 for codes up to 63. For codes of 8 bits the rows are
+// split when they are quantised, x = 16 h + l with |h|, |l| <= 8, and 2 * 255 * 8 * 8 fits again: 4
+// instructions for 32 products, where signed codes (|w| times x with w's sign) take 4 and 6 more for the
+// codes. AVX-512 has vpdpbusd, which adds in 32 bits. The baseline widens both sides to 16 bits.
+#pragma once
+#include "kernels/matmul/packed_codes.h"
+
+namespace dspark {
+namespace {
+
+// Bytes of a row's codes per step: AVX2 has [32] h and [32] l for codes of 8 bits.
+constexpr int kSplitBy = 16;
+#if defined(__AVX2__) && !defined(__AVX512F__)
+constexpr int64_t kWideCodeBytes = 2 * kStepTerms;
+#else
+constexpr int64_t kWideCodeBytes = kStepTerms;
+#endif
+constexpr int64_t rowCodeBytes(int max) { return max > 63 ? kWideCodeBytes : kStepTerms; }
+
+// Four 8-bit terms of a row.
+DSPARK_SIMD int32_t fourTerms(const int8_t *x) {
+  int32_t four;
+  __builtin_memcpy(&four, x, sizeof(four));
+  return four;
+}
+
+/// out[r] = sum over quads [First, First + Count) of codes times row r's terms, in the lanes of the columns.
+/// Codes are stored as K and are at most Max.
+template <CodeKind K, int Max, int First, int Count, int R>
+DSPARK_SIMD void products(const uint8_t *lines, const int8_t *const (&x)[R], vi (&out)[R][kVectors]) {
+#if defined(__AVX512F__)
+  // A second chain where one row alone would wait for its own sums.
+  constexpr int kChains = R <= 2 ? 2 : 1;
+  __m512i sum[R][kChains];
+  unroll<R * kChains>(DSPARK_LAMBDA { sum[i / kChains][i % kChains] = _mm512_setzero_si512(); });
+  unroll<Count>([&](auto q) __attribute__((always_inline)) {
+    Codes w = quad<K, First + q>(lines);
+    unroll<R>(DSPARK_LAMBDA {
+      __m512i four = _mm512_set1_epi32(fourTerms(x[i] + 4 * (First + q)));
+      sum[i][q % kChains] = _mm512_dpbusd_epi32(sum[i][q % kChains], w, four);
+    });
+  });
+  unroll<R>(DSPARK_LAMBDA {
+    out[i][0] = vi(kChains == 2 ? _mm512_add_epi32(sum[i][0], sum[i][kChains - 1]) : sum[i][0]);
+  });
+#elif defined(__AVX2__)
+  const __m256i one = _mm256_set1_epi16(1);
+  if constexpr (Max > 63) {
+    __m256i high[R][2], low[R][2];
+    unroll<Count>([&](auto q) __attribute__((always_inline)) {
+      __m256i w[2] = {quad<K, First + q>(lines), quad<K, First + q>(lines + 32)};
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        __m256i h = _mm256_set1_epi32(fourTerms(x[r] + 4 * (First + q)));
+        __m256i l = _mm256_set1_epi32(fourTerms(x[r] + kStepTerms + 4 * (First + q)));
+        unroll<2>(DSPARK_LAMBDA {
+          __m256i ofHigh = _mm256_maddubs_epi16(w[i], h), ofLow = _mm256_maddubs_epi16(w[i], l);
+          high[r][i] = q == 0 ? ofHigh : _mm256_add_epi16(high[r][i], ofHigh);
+          low[r][i] = q == 0 ? ofLow : _mm256_add_epi16(low[r][i], ofLow);
+          asm volatile("" : "+x"(high[r][i]), "+x"(low[r][i])); // in order, see below
+        });
+      });
+    });
+    unroll<R * 2>(DSPARK_LAMBDA {
+      __m256i sixteen = _mm256_madd_epi16(high[i / 2][i % 2], _mm256_set1_epi16(kSplitBy));
+      out[i / 2][i % 2] = vi(_mm256_add_epi32(sixteen, _mm256_madd_epi16(low[i / 2][i % 2], one)));
+    });
+  } else {
+    constexpr int kSafe = Max <= 15 ? 8 : Max <= 31 ? 4 : 2;
+    constexpr int kRun = kSafe < Count ? kSafe : Count;
+    unroll<Count / kRun>([&](auto run) __attribute__((always_inline)) {
+      __m256i pairs[R][2];
+      unroll<kRun>([&](auto in) __attribute__((always_inline)) {
+        constexpr int q = First + run * kRun + in;
+        __m256i w[2] = {quad<K, q>(lines), quad<K, q>(lines + 32)};
+        unroll<R>([&](auto r) __attribute__((always_inline)) {
+          __m256i four = _mm256_set1_epi32(fourTerms(x[r] + 4 * q));
+          unroll<2>(DSPARK_LAMBDA {
+            __m256i product = _mm256_maddubs_epi16(w[i], four);
+            pairs[r][i] = in == 0 ? product : _mm256_add_epi16(pairs[r][i], product);
+            // Keeps the quads in order: the compiler would finish one row after the other and spill the
+            // codes.
+            asm volatile("" : "+x"(pairs[r][i]));
+          });
+        });
+      });
+      unroll<R * 2>(DSPARK_LAMBDA {
+        vi sums = vi(_mm256_madd_epi16(pairs[i / 2][i % 2], one));
+        out[i / 2][i % 2] = run == 0 ? sums : out[i / 2][i % 2] + sums;
+      });
+    });
+  }
+#else
+  for (int r = 0; r < R; ++r) {
+    __m128i sums[2 * kVectors] = {}, zero = _mm_setzero_si128(); // two columns each, two sums a column
+    for (int q = First; q < First + Count; ++q) {
+      __m128i four = _mm_set1_epi32(fourTerms(x[r] + 4 * q));
+      four = _mm_unpacklo_epi8(four, _mm_cmpgt_epi8(zero, four));
+      for (int v = 0; v < kVectors; ++v) {
+        __m128i w = _mm_loadu_si128(reinterpret_cast<const __m128i *>(lines + q * 64 + v * 16));
+        sums[2 * v] = _mm_add_epi32(sums[2 * v], _mm_madd_epi16(_mm_unpacklo_epi8(w, zero), four));
+        sums[2 * v + 1] = _mm_add_epi32(sums[2 * v + 1], _mm_madd_epi16(_mm_unpackhi_epi8(w, zero), four));
+      }
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      vi low = vi(sums[2 * v]), high = vi(sums[2 * v + 1]);
+      out[r][v] =
+          __builtin_shufflevector(low, high, 0, 2, 4, 6) + __builtin_shufflevector(low, high, 1, 3, 5, 7);
+    }
+  }
+#endif
+}
+
+/// The records of R rows of A, for weights up to Max.
+template <int Max, int R> struct RowCursors {
+  static constexpr int64_t kCodeBytes = rowCodeBytes(Max);
+  const int8_t *x[R];
+
+  RowCursors(const QuantizedRows &rows, int64_t first) {
+    for (int r = 0; r < R; ++r)
+      x[r] = reinterpret_cast<const int8_t *>(rows.records + (first + r) * rows.rowBytes());
+  }
+  DSPARK_SIMD void next() {
+    unroll<R>(DSPARK_LAMBDA { x[i] += kCodeBytes + kRowNumberBytes; });
+  }
+  DSPARK_SIMD vf scale(int r) const { return number(r, 0); }
+  DSPARK_SIMD vf sum(int r, int half) const { return number(r, 1 + half); }
+
+private:
+  DSPARK_SIMD vf number(int r, int i) const {
+    return splat(reinterpret_cast<const float *>(x[r] + kCodeBytes)[i]);
+  }
+};
+
+/// Adds one group of a step, quads [First, First + Count), to the sums of R rows: `zero` is a zero point or
+/// an offset.
+template <CodeKind K, int Max, bool IsOffset, int First, int Count, int R>
+DSPARK_SIMD void addGroup(const uint8_t *lines, const RowCursors<Max, R> &rows, const vf (&scale)[kVectors],
+                          const vf (&zero)[kVectors], vf (&sum)[R][kVectors]) {
+  vi integer[R][kVectors];
+  products<K, Max, First, Count>(lines, rows.x, integer);
+  unroll<R>([&](auto r) __attribute__((always_inline)) {
+    vf by = rows.scale(r), codes = rows.sum(r, First > 0);
+    unroll<kVectors>(DSPARK_LAMBDA {
+      vf exact = floats(integer[r][i]);
+      if constexpr (!IsOffset)
+        exact = fma(zero[i], codes, exact); // whole numbers below 2^24
+      sum[r][i] = fma(exact, scale[i] * by, sum[r][i]);
+      if constexpr (IsOffset)
+        sum[r][i] = fma(zero[i], codes, sum[r][i]);
+    });
+  });
+}
+
+// As many rows as the registers hold: AVX2 needs 2 vectors a row, twice where 16-bit sums are widened midway
+// or rows are split.
+#if defined(__AVX512F__)
+constexpr int rowsAtOnce(CodeKind kind, int, int) { return kind == CodeKind::U8 ? 8 : 4; }
+#elif defined(__AVX2__)
+constexpr int rowsAtOnce(CodeKind, int max, int groups) {
+  return max > 63 ? 2 : max > 15 && groups * max <= 48 ? 3 : 4;
+}
+#else
+constexpr int rowsAtOnce(CodeKind, int, int) { return 2; }
+#endif
+
+} // namespace
+} // namespace dspark

@@ -1,0 +1,56 @@
+// Rows of A in 8 bits (packed.h). Included once per ISA level.
+#pragma once
+#include "kernels/matmul/packed_products.h"
+
+namespace dspark {
+namespace {
+
+int64_t rowCodeBytesOf(const PackedFormat &format) { return rowCodeBytes(maxCode(format.code)); }
+
+DSPARK_SIMD void putRowCodes(int8_t *out, vi codes) {
+  *reinterpret_cast<vsbyte *>(out) = __builtin_convertvector(codes, vsbyte);
+}
+
+void quantizeRow(const float *row, int64_t k, const PackedFormat &format, const QuantizedRows &out) {
+  constexpr int kParts = int(kStepTerms) / kLanes;
+  uint8_t *record = out.records;
+  for (int64_t s = 0; s < out.steps;
+       ++s, row += kStepTerms, k -= kStepTerms, record += out.codeBytes + kRowNumberBytes) {
+    vf x[kParts];
+    vi most = vi(0);
+    for (int p = 0; p < kParts; ++p) {
+      int64_t left = k - p * kLanes;
+      x[p] = left >= kLanes ? load(row + p * kLanes) : loadLanes(row + p * kLanes, left > 0 ? left : 0);
+      vi magnitude = bits(x[p]) & 0x7fffffff;
+      most = magnitude > most ? magnitude : most;
+    }
+    // As bit patterns NaN is more than infinity, and stays. Steps of nothing but tiny numbers keep a scale
+    // whose reciprocal is finite.
+    float amax = __builtin_bit_cast(float, __builtin_reduce_max(most));
+    amax = amax < 0x1p-100f ? 0x1p-100f : amax;
+    float scale = amax / 127.0f, by = 127.0f / amax;
+    vi halves[2] = {vi(0), vi(0)};
+    for (int p = 0; p < kParts; ++p) {
+      vi code = nearestInt(x[p] * by);
+      int8_t *codes = reinterpret_cast<int8_t *>(record) + p * kLanes;
+      if (out.codeBytes == kStepTerms) {
+        putRowCodes(codes, code);
+      } else {
+        vi high = (code + kSplitBy / 2) >> 4; // 16 h + l, -8 <= l < 8
+        putRowCodes(codes, high);
+        putRowCodes(codes + kStepTerms, code - high * kSplitBy);
+      }
+      halves[p * 2 / kParts] += code;
+    }
+    float half[2] = {float(__builtin_reduce_add(halves[0])), float(__builtin_reduce_add(halves[1]))};
+    float factor = format.zero == ZeroKind::Constant || format.zero == ZeroKind::Byte ? -1 : scale;
+    bool isSplit = format.scalesPerStep() == 2;
+    float numbers[] = {scale, (isSplit ? half[0] : half[0] + half[1]) * factor,
+                       isSplit ? half[1] * factor : 0, 0};
+    static_assert(sizeof(numbers) == kRowNumberBytes);
+    __builtin_memcpy(record + out.codeBytes, numbers, sizeof(numbers));
+  }
+}
+
+} // namespace
+} // namespace dspark
