@@ -23,12 +23,15 @@ static_assert(sizeof(State) <= 512);
 
 int64_t panelsOf(int64_t n) { return (n + kPackedColumns - 1) / kPackedColumns; }
 
-// Slabs of panels: enough for many threads, but none below 64 KiB of weights, where a hand-over would show.
+// Slabs of panels: enough for many threads, but none far below 64 KiB of weights, where a hand-over would
+// show. An even number, for two threads.
 void cut(State &state, KernelWork &work) {
   int64_t rowTiles = std::max<int64_t>((state.m + kPackedRows - 1) / kPackedRows, 1);
   int64_t panels = std::max<int64_t>(panelsOf(state.n), 1), bytes = panels * state.panelBytes;
   state.rowTiles = uint32_t(std::min<int64_t>(rowTiles, UINT32_MAX / 64));
-  state.columnTiles = uint32_t(std::clamp<int64_t>(bytes >> 16, 1, std::min<int64_t>(panels, 32)));
+  int64_t slabs = bytes >> 16;
+  state.columnTiles =
+      uint32_t(std::clamp<int64_t>(slabs + (slabs > 1 && slabs % 2 == 1), 1, std::min<int64_t>(panels, 32)));
   work.tiles[state.hasRows ? 1 : 0] = state.rowTiles * state.columnTiles;
 }
 

@@ -1,4 +1,4 @@
-// Packed weights times few rows of 8 bits. Included once per ISA level.
+// Packed weights times rows of 8 bits, panel by panel, without unpacking. Included once per ISA level.
 //
 // One row is bound by the reading of the weights, if everything else fits beside it: a panel is walked in one
 // loop, sums and scales stay in registers, and every step asks for the lines that it will be followed by. (By
@@ -10,12 +10,13 @@
 namespace dspark {
 namespace {
 
-#if defined(__AVX2__)
-constexpr int64_t kFewRows = 8;
-#else
-constexpr int64_t kFewRows = 0;
-#endif
-constexpr int64_t kPrefetchBytes = 4096; // ahead: at 20 GB/s two latencies
+constexpr int64_t kPrefetchBytes = 2048; // ahead; 1 to 8 KiB are alike
+
+// From so many rows on, codes of several planes are unpacked once for all (AVX2, cycles for a row and step at
+// 64 rows, here and by chunks: U4 18.3, 18.6; U8 35, 39; U5 30, 23; U6 27, 25).
+constexpr int64_t mostFewRows(CodeKind kind) {
+  return kind == CodeKind::U4 || kind == CodeKind::U8 ? kPackedRows : 8;
+}
 
 // Rows [row, row + R) of a panel. Z: the second numbers' kind.
 template <CodeKind K, ScaleKind S, ZeroKind Z, int Groups, int R>
@@ -75,8 +76,8 @@ template <CodeKind K, ScaleKind S, ZeroKind Z, int Groups = 1> constexpr FewRows
   return fewRowsTable<K, S, Z, Groups>(std::make_integer_sequence<int, rowsAtOnce(K, maxCode(K), Groups)>());
 }
 
-/// The frequent forms: GGUF's, and groups of 4 bits; null for others.
-const FewRowsTable *fewRowsTableOf(const PackedFormat &format) {
+/// The frequent forms: GGUF's, and groups of 4 bits; null for others and for too many rows.
+const FewRowsTable *fewRowsTableOf(const PackedFormat &format, int64_t rows) {
 #if defined(__AVX2__)
   using C = CodeKind;
   using S = ScaleKind;
@@ -104,8 +105,8 @@ const FewRowsTable *fewRowsTableOf(const PackedFormat &format) {
       few<C::Fp4, S::Ue4m3, Z::Constant, 2>(),
   };
   for (const FewRowsTable &form : kForms)
-    if (form.code == format.code && form.scale == format.scale && form.zero == format.zero &&
-        form.groups == format.scalesPerStep())
+    if (rows <= mostFewRows(form.code) && form.code == format.code && form.scale == format.scale &&
+        form.zero == format.zero && form.groups == format.scalesPerStep())
       return &form;
 #endif
   return nullptr;

@@ -77,7 +77,7 @@ const RowTable &rowTableOf(const PackedFormat &format) {
 }
 
 void int8Panel(const PackedTile &tile, const uint8_t *panel, float *sums) {
-  const FewRowsTable *few = tile.rows > kFewRows ? nullptr : fewRowsTableOf(tile.format);
+  const FewRowsTable *few = fewRowsTableOf(tile.format, tile.rows);
   if (few)
     return inGroups(tile.rows, few->count,
                     [&](int64_t row, int64_t rows) { few->rows[rows - 1](tile, panel, row, sums); });
