@@ -133,7 +133,7 @@ void runStft(const KernelCall &call, const KernelWork &work, const KernelPart &p
   const auto &tables = *reinterpret_cast<const FftTables *>(part.shared);
   int64_t frames = y.dim(1), bins = std::min(y.dim(2), tables.n), samples = x.dim(1),
           step = scalarOperand(call, 1, 1);
-  bool isComplex = x.dim(2) == 2;
+  bool isComplex = x.rank == 3 && x.dim(2) == 2;
   auto *data = reinterpret_cast<Complex *>(part.scratch);
   dispatchFloat(x.type, [&]<typename T>() {
     const T *window = call.has(2) ? call.in[2].as<const T>() : nullptr;

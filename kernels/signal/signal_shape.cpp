@@ -70,9 +70,10 @@ InferStatus inferDft(InferContext &ctx) {
   return ctx.has(1) && length.isUnknown() ? askForContents(ctx, 1) : InferStatus::Ok;
 }
 
-// signal [B,L,1 | 2], frame_step, window? [n], frame_length? -> [B,frames,bins,2]
+// signal [B,L,1 | 2] or, as exporters write it and onnxruntime takes it, [B,L] (real), frame_step, window? [n],
+// frame_length? -> [B,frames,bins,2]
 InferStatus inferStft(InferContext &ctx) {
-  if (!checkCounts(ctx, 2, 4, 1, 1) || !expectFloat(ctx, 0) || !expectRank(ctx, 0, 3) ||
+  if (!checkCounts(ctx, 2, 4, 1, 1) || !expectFloat(ctx, 0) || !expectRank(ctx, 0, 2, 3) ||
       !expectIndexScalar(ctx, 1) || !expectSameType(ctx, 2, 0) || !expectRank(ctx, 2, 1) ||
       !expectIndexScalar(ctx, 3))
     return InferStatus::Error;

@@ -50,6 +50,15 @@ class BatchNormalization(OpRun):
         return (x * factor.reshape(form) + (bias - mean * factor).reshape(form),)
 
 
+class GatherElements(OpRun):
+    """The reference implementation wants indices as large as the data off the axis; smaller ones are allowed."""
+
+    def _run(self, data, indices, axis=None):
+        axis = (axis or 0) % data.ndim
+        inside = tuple(slice(None) if k == axis else slice(size) for k, size in enumerate(indices.shape))
+        return (np.take_along_axis(data[inside], indices, axis),)
+
+
 def widenTensor(tensor):
     if tensor.data_type == TensorProto.FLOAT:
         tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
@@ -67,14 +76,14 @@ def widenGraph(graph):
                 widenTensor(attribute.t)
             elif attribute.type == onnx.AttributeProto.GRAPH:
                 widenGraph(attribute.g)
-            elif node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT:
+            elif attribute.name in ("to", "dtype") and attribute.i == TensorProto.FLOAT:
                 attribute.i = TensorProto.DOUBLE
 
 
 def evaluator(path):
     model = onnx.load(path)
     widenGraph(model.graph)
-    return ReferenceEvaluator(model, new_ops=[Conv, BatchNormalization])
+    return ReferenceEvaluator(model, new_ops=[Conv, BatchNormalization, GatherElements])
 
 
 def outputs(session, feeds):

@@ -97,6 +97,9 @@ TEST(Stft, FramesAreWindowedTransforms) {
         ASSERT_NEAR(std::abs(std::complex<double>(p[0], p[1]) - want[size_t(k)]), 0, 6e-7);
       }
     }
+  Tensor flat = x;
+  flat.dims = {2, 20};
+  EXPECT_EQ(runOp("stft", {flat, index(4), window})[0].bytes, y.bytes);
   EXPECT_THAT(refusal("stft", {x, index(4), {}, index(21)}), testing::HasSubstr("at least 21 samples"));
 }
 
