@@ -9,6 +9,7 @@ import json
 
 import numpy as np
 import onnx
+import tokenizers
 from PIL import Image, ImageDraw, ImageFont
 
 from . import audio
@@ -149,9 +150,79 @@ def musicCases(model):
     return cases + [Case("two clips", [{name: np.stack(clips[2:])[:, :, None]}])]
 
 
+def orientationCases(model):
+    upright = page(224, 224, 5)
+    turned = [np.rot90(upright, turns, (1, 2)).copy() for turns in range(4)]
+    return [Case("upright", [{"x": turned[0][None]}]), Case("on its side", [{"x": turned[1][None]}]),
+            Case("all four ways", [{"x": np.stack(turned)}])]
+
+
+def captchaCases(model):
+    """One channel, 64 pixels high, any width."""
+    line = lambda text, width: textLine(text, 64, width).mean(0, keepdims=True)[None]
+    return [Case(f"'{text}' 64x{width}", [{"input1": line(text, width)}]) for text, width in [("8B3K", 120), ("plan 12", 160), ("天府大道", 200)]]
+
+
+def captchaDetCases(model):
+    """Values 0..255, as its own code passes them."""
+    scale, shift = np.array([0.229, 0.224, 0.225]).reshape(3, 1, 1), np.array([0.485, 0.456, 0.406]).reshape(3, 1, 1)
+    picture = lambda seed: ((page(416, 416, seed) * scale + shift) * 255).astype(np.float32)
+    return [Case(f"page #{seed}", [{"images": picture(seed)[None]}]) for seed in (1, 2, 3)]
+
+
+TITLES = ["summarize: The user asked the agent to fix the failing unit test in parser.py, it edited the regex and ran pytest.",
+          "summarize: A runtime maps the plan, checks each section once and runs it without allocating memory.",
+          "summarize: Rain again, so we stayed in and baked bread."]
+
+
+def titleTokenizer():
+    return tokenizers.Tokenizer.from_file(str(FOLDER / "t5-title.json"))
+
+
+def titleTokens(text):
+    return np.array([titleTokenizer().encode(text).ids], np.int64)
+
+
+def t5EncoderCases(model):
+    ids = [titleTokens(text) for text in TITLES]
+    cases = [Case(f"{row.shape[1]} tokens", [{"input_ids": row, "attention_mask": np.ones_like(row)}]) for row in ids]
+    length = max(row.shape[1] for row in ids)
+    padded = np.concatenate([np.pad(row, ((0, 0), (0, length - row.shape[1]))) for row in ids])
+    return cases + [Case("all, padded", [{"input_ids": padded, "attention_mask": (padded != 0).astype(np.int64)}])]
+
+
+def t5DecoderCases(model):
+    """What an encoder gives a decoder: unit variance around nothing."""
+    random = np.random.default_rng(3)
+    cases = []
+    for batch, tokens, keys in [(1, 1, 24), (1, 7, 24), (2, 3, 12)]:
+        ids = random.integers(3, 30000, (batch, tokens))
+        ids[:, 0] = 0
+        states = (0.2 * random.standard_normal((batch, keys, 512))).astype(np.float32)
+        mask = np.ones((batch, keys), np.int64)
+        mask[1:, -keys // 4 :] = 0
+        cases.append(Case(f"batch {batch}, {tokens} of {keys} tokens",
+                          [{"input_ids": ids, "encoder_hidden_states": states, "encoder_attention_mask": mask}]))
+    return cases
+
+
+def piperCases(model):
+    """Letters for phonemes, which the voice pronounces as well; without noise: scales are noise, length, noise of lengths."""
+    known = json.loads((FOLDER / f"{model.name}.json").read_text())["phoneme_id_map"]
+    spell = lambda text: [*known["^"], *(i for letter in text if letter in known for i in (*known["_"], *known[letter])), *known["_"], *known["$"]]
+    cases = []
+    for text, pace in [("hello world", 1), ("one plan serves every machine, for all shapes.", 1), ("hello world", 1.4)]:
+        ids = np.array([spell(text)], np.int64)
+        cases.append(Case(f"'{text}' at pace {pace}", [{"input": ids, "input_lengths": np.array([ids.size], np.int64),
+                                                        "scales": np.array([0, pace, 0], np.float32)}]))
+    return cases
+
+
 def cases(model):
     makers = {"bytes": bytesCases, "det": detCases, "rec": recCases, "cls": clsCases, "vad": vadCases,
-              "vad-sequence": vadSequenceCases, "tokens": tokensCases, "music": musicCases}
+              "vad-sequence": vadSequenceCases, "tokens": tokensCases, "music": musicCases, "orientation": orientationCases,
+              "captcha": captchaCases, "captcha-det": captchaDetCases, "t5-encoder": t5EncoderCases,
+              "t5-decoder": t5DecoderCases, "piper": piperCases}
     return makers[model.kind](model)
 
 
@@ -163,18 +234,23 @@ def alphabet(model):
     return ["", *(FOLDER / f"{model.name}.txt").read_text().split("\n")[:-1], " "]
 
 
-def readText(probabilities, characters):
+def readClasses(scores):
     """Greedy CTC decoding of [time, class]: repeated classes count once, class 0 is nothing."""
-    best = probabilities.argmax(-1)
-    keep = np.concatenate([[True], best[1:] != best[:-1]]) & (best != 0)
-    return "".join(characters[k] for k in best[keep])
+    best = scores.argmax(-1)
+    return best[np.concatenate([[True], best[1:] != best[:-1]]) & (best != 0)].tolist()
+
+
+def readText(probabilities, characters):
+    return "".join(characters[k] for k in readClasses(probabilities))
 
 
 def reading(model, outputs, characters=None):
     """What a user would take from the answer: classes or text; None where the numbers themselves are the answer."""
     first = next(iter(outputs.values()))
-    if model.kind in ("bytes", "cls"):
+    if model.kind in ("bytes", "cls", "orientation", "t5-decoder"):
         return first.argmax(-1).tolist()
+    if model.kind == "captcha":  # [time, 1, class]
+        return readClasses(first[:, 0])
     if model.kind == "rec":
         return [readText(row, characters) for row in first]
     return None
