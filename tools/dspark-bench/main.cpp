@@ -1,6 +1,7 @@
 // dspark-bench: measures this machine, and compares plans.
 #include "planning/CostSamples.h"
 #include "runtime/executor/CpuLimits.h"
+#include "tools/dspark-bench/Language.h"
 #include "tools/dspark-bench/Probe.h"
 #include "tools/dspark-bench/Sweep.h"
 #include <CLI/CLI.hpp>
@@ -18,7 +19,8 @@ constexpr const char *kFooter = R"(exit codes:
 examples:
   dspark-bench probe                              measure, fit, save where dspark-compile and dspark-rt look
   dspark-bench probe --samples report.json        with the steps of your own models: dspark-rt --bench 1 --threads 1 --json
-  dspark-bench probe --dry-run                    print only)";
+  dspark-bench probe --dry-run                    print only
+  dspark-bench llm smol.dsp                       how fast a language model reads and writes)";
 
 struct ProbeOptions {
   std::string output, sweep;
@@ -104,7 +106,7 @@ StatusOr<int> probe(const ProbeOptions &options) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Measures this machine for the cost model.", "dspark-bench");
+  CLI::App app("Measures this machine for the cost model, and language models on it.", "dspark-bench");
   app.footer(kFooter);
   app.require_subcommand(1);
   ProbeOptions options;
@@ -127,12 +129,31 @@ int main(int argc, char **argv) {
       ->check(CLI::Range(1e-4, 10.0));
   probing->add_flag("--dry-run", options.isDry, "print, but save nothing");
   probing->add_flag("-v,--verbose", options.isVerbose, "print how well each kernel fits");
+  LanguageBench language;
+  CLI::App *writing =
+      app.add_subcommand("llm", "tokens per second of a language model's plan: prompts, decoding, batches");
+  writing->add_option("PLAN", language.plan, "the plan")->required();
+  writing->add_option("--prompt", language.prompt, "tokens of a prompt (default 512)")
+      ->check(CLI::Range(1, 1 << 20));
+  writing->add_option("--decode", language.decode, "tokens to write (default 64)")
+      ->check(CLI::Range(1, 1 << 20));
+  writing->add_option("--batch", language.batch, "sequences that write side by side (default 8)")
+      ->check(CLI::Range(1, 512));
+  writing->add_option("--passes", language.passes, "of each, of which the median counts (default 5)")
+      ->check(CLI::Range(1, 1000));
+  writing->add_option("--threads", language.session.threads, "threads (default: all)")
+      ->check(CLI::Range(1, 1024));
+  writing->add_flag("--json", language.isJson, "print one JSON object");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 1;
   }
-  StatusOr<int> code = probe(options);
+  StatusOr<int> code = 0;
+  if (probing->parsed())
+    code = probe(options);
+  else if (Status status = runLanguageBench(language); !status.isOk())
+    code = status;
   if (code.isOk())
     return *code;
   std::cerr << "dspark-bench: " << code.status().message() << "\n";

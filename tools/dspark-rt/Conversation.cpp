@@ -28,6 +28,15 @@ Status readTurns(const json &list, Conversation &conversation) {
   return list.empty() ? invalidArgument("the list of turns is empty") : Status::ok();
 }
 
+Status readTokens(const json &list, Conversation &conversation) {
+  for (const json &token : list) {
+    if (!token.is_number_unsigned() || token.get<uint64_t>() > INT32_MAX)
+      return invalidArgument("a token is " + token.dump() + ", expected an id");
+    conversation.tokens.push_back(token.get<int32_t>());
+  }
+  return list.empty() ? invalidArgument("the list of tokens is empty") : Status::ok();
+}
+
 StatusOr<Conversation> readLine(const std::string &line, const std::string &system) {
   json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object())
@@ -38,13 +47,17 @@ StatusOr<Conversation> readLine(const std::string &line, const std::string &syst
     if (!conversation.prompt.empty())
       return conversation;
   }
+  if (object.contains("tokens") && object["tokens"].is_array()) {
+    DSPARK_RETURN_IF_ERROR(readTokens(object["tokens"], conversation));
+    return conversation;
+  }
   if (!system.empty())
     conversation.messages.push_back({"system", system});
   Status status = object.contains("messages") && object["messages"].is_array()
                       ? readMessages(object["messages"], conversation)
                   : object.contains("turns") && object["turns"].is_array()
                       ? readTurns(object["turns"], conversation)
-                      : invalidArgument("expected a text 'prompt' or a list 'messages' or 'turns'");
+                      : invalidArgument("expected a text 'prompt' or a list 'tokens', 'messages' or 'turns'");
   DSPARK_RETURN_IF_ERROR(std::move(status));
   return conversation;
 }
@@ -52,7 +65,9 @@ StatusOr<Conversation> readLine(const std::string &line, const std::string &syst
 } // namespace
 
 StatusOr<std::vector<int32_t>> Conversation::encode(const llm::LanguageModel &language) const {
-  return isChat() ? language.encodeChat(messages) : language.tokenizer->encode(prompt);
+  if (!tokens.empty())
+    return tokens;
+  return prompt.empty() ? language.encodeChat(messages) : language.tokenizer->encode(prompt);
 }
 
 StatusOr<std::vector<Conversation>> readConversations(const std::string &path, const std::string &system) {

@@ -1,4 +1,5 @@
-// A conversation as a line of a --prompts file gives it: {"prompt": TEXT}, {"messages": [{"role", "content"}
+// A conversation as a line of a --prompts file gives it: {"prompt": TEXT}, {"tokens": [ID ...]}, {"messages":
+// [{"role", "content"}
 // ...]} or
 // {"turns": [TEXT ...]}, whose turns are answered one after another.
 #pragma once
@@ -8,11 +9,11 @@
 namespace dspark {
 
 struct Conversation {
-  std::string prompt; // as it is, without a template; "" for a chat
+  std::string prompt;          // as it is, without a template; "" for a chat
+  std::vector<int32_t> tokens; // the prompt's ids, if it is given so
   std::vector<llm::Message> messages;
   std::deque<std::string> turns; // of the user, still to come
 
-  bool isChat() const { return prompt.empty(); }
   /// Moves the next turn of the user, if there is one, to the messages.
   void takeTurn() {
     if (turns.empty())

@@ -1,6 +1,7 @@
 // --prompt, --chat and --prompts: requests to the engine, and what comes back.
 #include "tools/dspark-rt/Conversation.h"
 #include "tools/dspark-rt/Language.h"
+#include "tools/dspark-rt/Speculate.h"
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,9 @@ namespace {
 
 using nlohmann::json;
 using serving::FinishReason;
+
+constexpr int32_t kMostMeasured =
+    8; // sequences side by side in the table of steps; beyond, it is extrapolated
 
 const char *nameOf(FinishReason reason) {
   switch (reason) {
@@ -177,8 +181,6 @@ void printStatistics(const serving::EngineStatistics &s) {
                number(s.prefillTokens), rate(s.prefillTokens, s.prefillSeconds), number(s.cachedTokens));
   std::fprintf(stderr, "decode   %6lld tokens, %8.1f tokens/s\n", number(s.outputTokens),
                rate(s.outputTokens, s.decodeSeconds));
-  std::fprintf(stderr, "drafts   %6lld tokens, %lld accepted\n", number(s.draftedTokens),
-               number(s.acceptedTokens));
   std::fprintf(
       stderr,
       "time     %.3f s: prompt %.1f %%, decode %.1f %%, all else %.1f %%; %lld steps, %lld preemptions\n",
@@ -186,17 +188,46 @@ void printStatistics(const serving::EngineStatistics &s) {
       number(s.steps), number(s.preemptions));
 }
 
+// Of each drafter: what was drafted, verified and accepted, and how far drafts were accepted by position.
+void printSpeculation(const llm::SpeculationStatistics &s) {
+  auto number = [](int64_t value) { return static_cast<long long>(value); };
+  double all = s.draftSeconds + s.verifySeconds;
+  for (const llm::DrafterStatistics &drafter : s.drafters) {
+    std::fprintf(stderr, "drafts   %6lld tokens by %s, %lld verified, %lld accepted\n",
+                 number(drafter.draftedTokens), drafter.name.c_str(), number(drafter.verifiedTokens),
+                 number(drafter.acceptedTokens));
+    std::string positions;
+    for (size_t i = 0; i < drafter.judgedAt.size() && drafter.judgedAt[i] > 0; ++i)
+      positions += " " + std::to_string(100 * drafter.acceptedAt[i] / drafter.judgedAt[i]);
+    if (!positions.empty())
+      std::fprintf(stderr, "         accepted by position, %%:%s\n", positions.c_str());
+  }
+  std::fprintf(stderr,
+               "         %lld of %lld steps verified drafts, %.2f tokens per step; drafting took %.1f %% of "
+               "the time\n",
+               number(s.speculatedSteps), number(s.steps),
+               s.steps > 0 ? double(s.committedTokens) / double(s.steps) : 0,
+               all > 0 ? 100 * s.draftSeconds / all : 0);
+}
+
 } // namespace
 
 Status generate(const LanguageRequest &request, llm::LanguageModel &language) {
-  DSPARK_ASSIGN_OR_RETURN(auto engine,
-                          serving::Engine::create(*language.model, language.tokenizer.get(), request.engine));
+  int32_t sequences = request.prompts.empty() ? request.request.choices
+                                              : std::min(request.engine.scheduling.sequences, kMostMeasured);
+  DSPARK_ASSIGN_OR_RETURN(auto speculation,
+                          makeSpeculation(request.speculate, language, request.model.session, sequences));
+  DSPARK_ASSIGN_OR_RETURN(auto engine, serving::Engine::create(*language.model, language.tokenizer.get(),
+                                                               request.engine, std::move(speculation)));
   Generator generator(request, language, *engine);
   Status status = request.isChat            ? generator.chat()
                   : request.prompts.empty() ? generator.prompt()
                                             : generator.prompts();
-  if (request.showsStatistics)
+  if (request.showsStatistics) {
     printStatistics(engine->statistics());
+    if (engine->speculation())
+      printSpeculation(engine->speculation()->statistics());
+  }
   return status;
 }
 

@@ -88,10 +88,10 @@ void addLanguageOptions(CLI::App &app, LanguageRequest &request) {
   auto *group = app.add_option_group("Language models");
   group->add_option("--prompt", request.prompt, "continue this text");
   group->add_flag("--chat", request.isChat, "answer the lines of standard input as turns of a conversation");
-  group->add_option(
-      "--prompts", request.prompts,
-      "answer every line of this JSON-lines FILE: an object with a text 'prompt', a list 'messages', or a "
-      "list of texts 'turns'; all side by side, answers as JSON lines");
+  group->add_option("--prompts", request.prompts,
+                    "answer every line of this JSON-lines FILE: an object with a text 'prompt', a list "
+                    "'tokens' or 'messages', or a "
+                    "list of texts 'turns'; all side by side, answers as JSON lines");
   group->add_option("--system", request.system, "the system message of --chat and --prompts");
   addSampling(*group, request.request);
   group
@@ -102,6 +102,10 @@ void addLanguageOptions(CLI::App &app, LanguageRequest &request) {
       ->check(CLI::Range(1, 4096));
   group->add_option("--sequences", request.engine.scheduling.sequences, "that run side by side (default 64)")
       ->check(CLI::Range(1, 4096));
+  group->add_option(
+      "--speculate", request.speculate,
+      "what guesses tokens ahead for the model to check several in one step, which changes no answer: auto "
+      "(default), lookup (in prompt and answer), off, or the FILE of a smaller model's plan");
   group->add_flag("--stats", request.showsStatistics, "print tokens per second and drafts to standard error");
   group->add_option("--perplexity", request.perplexity, "measure the perplexity of this text FILE");
   group->add_option("--context", request.context, "tokens of each chunk of --perplexity (default 512)")
