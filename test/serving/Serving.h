@@ -182,6 +182,28 @@ inline Request randomRequest(std::mt19937 &random) {
   return request;
 }
 
+/// Random requests and what plain decoding makes of them.
+struct Workload {
+  std::vector<Request> requests;
+  std::vector<std::vector<Told>> expected;      // of each request, by choice
+  std::map<std::vector<int32_t>, int32_t> next; // what follows every prefix of the first choices' texts
+
+  Workload(uint32_t seed, int count) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < count; ++i) {
+      requests.push_back(randomRequest(random));
+      expected.emplace_back();
+      for (int32_t choice = 0; choice < requests.back().choices; ++choice)
+        expected.back().push_back(plainDecoding(requests.back(), choice));
+      std::vector<int32_t> text = requests.back().prompt;
+      for (int32_t token : expected.back()[0].tokens) {
+        next[text] = token;
+        text.push_back(token);
+      }
+    }
+  }
+};
+
 inline std::unique_ptr<Engine> makeEngine(llm::ForwardModel &model, EngineOptions options = {}) {
   if (options.scheduling.sequences == SchedulerOptions().sequences)
     options.scheduling.sequences = 16;

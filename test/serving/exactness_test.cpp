@@ -7,21 +7,6 @@ using namespace dspark::serving;
 
 namespace {
 
-struct Workload {
-  std::vector<Request> requests;
-  std::vector<std::vector<Told>> expected; // of each request, by choice
-
-  Workload(uint32_t seed, int count) {
-    std::mt19937 random(seed);
-    for (int i = 0; i < count; ++i) {
-      requests.push_back(randomRequest(random));
-      expected.emplace_back();
-      for (int32_t choice = 0; choice < requests.back().choices; ++choice)
-        expected.back().push_back(plainDecoding(requests.back(), choice));
-    }
-  }
-};
-
 const Workload &workload() {
   static const Workload workload(1, 40);
   return workload;

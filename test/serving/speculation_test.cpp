@@ -81,29 +81,8 @@ private:
   int turn = 0;
 };
 
-struct Workload {
-  std::vector<Request> requests;
-  std::vector<std::vector<Told>> expected;
-  std::map<std::vector<int32_t>, int32_t> next; // of every prefix of the outputs of single choices
-
-  Workload() {
-    std::mt19937 random(11);
-    for (int i = 0; i < 40; ++i) {
-      requests.push_back(randomRequest(random));
-      expected.emplace_back();
-      for (int32_t choice = 0; choice < requests.back().choices; ++choice)
-        expected.back().push_back(plainDecoding(requests.back(), choice));
-      std::vector<int32_t> text = requests.back().prompt;
-      for (int32_t token : expected.back()[0].tokens) {
-        next[text] = token;
-        text.push_back(token);
-      }
-    }
-  }
-};
-
 const Workload &workload() {
-  static const Workload workload;
+  static const Workload workload(11, 40);
   return workload;
 }
 
@@ -171,6 +150,60 @@ TEST(Speculation, ADraftOnWhichTheModelFailsIsDropped) {
   const EngineStatistics found =
       expectExact(speculate(std::make_unique<Oracle>(Oracle::Kind::Wrong, next)), 256, {}, kEnd);
   EXPECT_EQ(found.failed, 0);
+}
+
+// Everything at once, a hundred times: little memory, drafts right and wrong, cancels in any state, rows on
+// which the model fails or gives no numbers. Who was left alone has the output of plain decoding, and no page
+// is left behind.
+TEST(Speculation, SurvivesWhateverComesTogether) {
+  int64_t preemptions = 0, accepted = 0, cancelled = 0, failed = 0;
+  for (uint32_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
+    std::mt19937 random(seed);
+    llm::HashModel model(testFacts(17 + random() % 50));
+    model.failingToken = kEnd; // outputs end there: only prompts and drafts have it computed
+    const SchedulerOptions scheduling{.rowsPerStep = int64_t(8 + random() % 57),
+                                      .longestChunk = int64_t(1 + random() % 30),
+                                      .sequences = int32_t(5 + random() % 4),
+                                      .preemption =
+                                          random() % 2 ? Preemption::NewestFirst : Preemption::OldestFirst};
+    std::unique_ptr<llm::Drafter> drafter = std::make_unique<llm::LookupDrafter>();
+    if (random() % 2)
+      drafter = std::make_unique<Oracle>(Oracle::Kind::Sometimes, workload().next);
+    auto engine = std::move(
+        *Engine::create(model, &testTokenizer(),
+                        {.scheduling = scheduling, .sharePrefixes = random() % 3 != 0, .clock = ticks()},
+                        speculate(std::move(drafter))));
+    Listener listener;
+    std::map<RequestId, size_t> kept;
+    std::vector<RequestId> doomed;
+    for (int turn = 0; turn < 25; ++turn) {
+      const size_t which = random() % workload().requests.size();
+      kept[submit(*engine, listener.listen(workload().requests[which]))] = which;
+      Request other = randomRequest(random);
+      if (random() % 3 == 0)
+        other.prompt.back() = kEnd;
+      doomed.push_back(submit(*engine, listener.listen(other)));
+      for (uint32_t steps = random() % 6; steps > 0; --steps) {
+        engine->step();
+        ASSERT_EQ(engine->checkPages().message(), "");
+      }
+      engine->cancel(doomed[random() % doomed.size()]);
+    }
+    finishAll(*engine);
+    for (const auto &[id, which] : kept)
+      for (size_t choice = 0; choice < workload().expected[which].size(); ++choice)
+        ASSERT_EQ(listener.of(id, int32_t(choice)), workload().expected[which][choice]) << "seed " << seed;
+    EXPECT_EQ(listener.ended, kept.size() + doomed.size());
+    const EngineStatistics statistics = engine->statistics();
+    preemptions += statistics.preemptions;
+    accepted += statistics.acceptedTokens;
+    cancelled += statistics.cancelled;
+    failed += statistics.failed;
+  }
+  EXPECT_GT(preemptions, 100);
+  EXPECT_GT(accepted, 1000);
+  EXPECT_GT(cancelled, 500);
+  EXPECT_GT(failed, 500);
 }
 
 // Draws its tokens from its own distributions, which differ from the model's.
