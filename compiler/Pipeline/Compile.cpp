@@ -65,6 +65,7 @@ public:
     }
     if (report.exitCode == 0 && options.stopAfter && *options.stopAfter != Phase::Emit)
       writeText(options.output);
+    report.products = choices.products;
     return std::move(report);
   }
 
@@ -93,7 +94,7 @@ private:
       break;
     }
     PassManager passes(&context);
-    addPhasePasses(phase, passes, weights);
+    addPhasePasses(phase, passes, weights, &choices);
     if (failed(passes.run(*module)))
       fail(kUnsupported, diagnostics.empty()
                              ? options.model + ": phase " + std::string(phaseName(phase)) + " failed"
@@ -219,6 +220,7 @@ private:
   }
 
   const CompileOptions &options;
+  PrecisionChoices choices{options.precision, {}};
   CompileReport report;
   MLIRContext context;
   std::string diagnostics;

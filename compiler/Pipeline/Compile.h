@@ -21,7 +21,8 @@ struct CompileOptions {
   DType cacheType = DType::F16; // of a language model's keys and values: f32, f16, bf16, i8
   bool int8Arithmetic = true;   // of a language model: rows in 8 bits for products with weights of few bits
   int level = 1;                // 0: the model as it is, without the phases that are optional (Pipeline.h)
-  std::function<void(Phase)> onPhase; // called as each phase starts
+  std::map<size_t, PrecisionChoice> precision; // products in fewer bits, by their number (PrecisionChoices.h)
+  std::function<void(Phase)> onPhase;          // called as each phase starts
 };
 
 struct PhaseTime {
@@ -34,6 +35,7 @@ struct CompileReport {
   std::string message; // what went wrong, one or more lines; or, when all went well, warnings
   std::vector<PhaseTime> times;
   int steps = 0, fused = 0, generated = 0;
+  std::vector<PrecisionChoices::Product> products; // that `precision` may choose
   uint64_t planBytes = 0;
 };
 

@@ -26,7 +26,8 @@ bool isOptional(Phase phase) {
   return (phase >= Phase::Canonicalize && phase <= Phase::Pack) || phase == Phase::Codegen;
 }
 
-void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightStore> weights) {
+void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightStore> weights,
+                    PrecisionChoices *choices) {
   switch (phase) {
   case Phase::Import:
   case Phase::Codegen:
@@ -62,7 +63,7 @@ void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightSt
     passes.addNestedPass<func::FuncOp>(createFuseRegionsPass());
     return;
   case Phase::Pack:
-    passes.addNestedPass<func::FuncOp>(createPackWeightsPass(weights));
+    passes.addNestedPass<func::FuncOp>(createPackWeightsPass(weights, choices));
     passes.addPass(createCanonicalizerPass());
     return;
   case Phase::Schedule:

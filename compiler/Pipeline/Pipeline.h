@@ -1,5 +1,6 @@
 // The order of things: every phase of a compile, and the passes each consists of.
 #pragma once
+#include "compiler/Transforms/PrecisionChoices.h"
 #include "dialects/DSpark/WeightStore.h"
 #include "mlir/Pass/PassManager.h"
 #include <memory>
@@ -33,7 +34,8 @@ std::optional<Phase> phaseFromName(std::string_view name);
 bool isOptional(Phase phase);
 
 /// Adds the passes of a phase, to run on a module. Import, Codegen and Emit have none: they are functions of
-/// compiler/Pipeline/Compile.h. Passes that derive weights add recipes to `weights`.
-void addPhasePasses(Phase phase, mlir::OpPassManager &passes, std::shared_ptr<WeightStore> weights);
+/// compiler/Pipeline/Compile.h. Passes that derive weights add recipes to `weights`; `choices` may be null.
+void addPhasePasses(Phase phase, mlir::OpPassManager &passes, std::shared_ptr<WeightStore> weights,
+                    PrecisionChoices *choices = nullptr);
 
 } // namespace dspark

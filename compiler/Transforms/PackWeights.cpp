@@ -1,7 +1,9 @@
 // Constant operands of contractions get the layout their kernels read (runtime/format/PackedLayout.h).
 #include "compiler/Transforms/Passes.h"
+#include "compiler/Transforms/PrecisionChoices.h"
 #include "dialects/DSpark/Infer.h"
 #include "runtime/format/PackedLayout.h"
+#include "runtime/format/QuantizedWeight.h"
 
 using namespace mlir;
 
@@ -10,6 +12,22 @@ namespace dspark {
 #include "compiler/Transforms/Passes.h.inc"
 
 namespace {
+
+template <typename Shape>
+Status packInto(const std::string &layout, const Shape &shape, std::span<const std::byte> plain,
+                std::vector<std::byte> &bytes) {
+  if constexpr (std::is_same_v<Shape, MatrixWeight>)
+    if (shape.elementBytes == 4 && isQuantizedLayout(layout)) {
+      DSPARK_ASSIGN_OR_RETURN(uint64_t size, quantizedBytes(layout, shape.k, shape.n));
+      bytes.resize(size);
+      std::vector<float> values(plain.size() / 4); // the file's bytes may lie at any address
+      std::memcpy(values.data(), plain.data(), values.size() * 4);
+      return packQuantized(layout, shape.k, shape.n, shape.isTransposed, values, bytes);
+    }
+  DSPARK_ASSIGN_OR_RETURN(uint64_t size, packedBytes(layout, shape));
+  bytes.resize(size);
+  return packWeight(layout, shape, plain, bytes);
+}
 
 // Adds the packed form of `source` to the store. `Shape` is MatrixWeight or ConvWeight.
 template <typename Shape>
@@ -25,13 +43,7 @@ std::string addPacked(const std::shared_ptr<WeightStore> &weights, std::string s
     std::optional<WeightBytes> plain = alive ? alive->read(source, error) : std::nullopt;
     if (!plain)
       return false;
-    StatusOr<uint64_t> size = packedBytes(layout, shape);
-    if (!size.isOk()) {
-      error = size.status().message();
-      return false;
-    }
-    bytes.resize(*size);
-    Status status = packWeight(layout, shape, plain->bytes(), bytes);
+    Status status = packInto(layout, shape, plain->bytes(), bytes);
     if (!status.isOk()) {
       error = status.message();
       return false;
@@ -44,8 +56,8 @@ std::string addPacked(const std::shared_ptr<WeightStore> &weights, std::string s
 
 class Packer {
 public:
-  Packer(MLIRContext *context, std::shared_ptr<WeightStore> weights)
-      : weights(std::move(weights)), builder(context) {}
+  Packer(MLIRContext *context, std::shared_ptr<WeightStore> weights, PrecisionChoices *choices)
+      : weights(std::move(weights)), choices(choices), builder(context) {}
 
   void pack(Operation *op) {
     Value operand = op->getOperand(weightSlot(op));
@@ -54,7 +66,7 @@ public:
     if (!type || !weight || !text(op, "packed").empty())
       return;
     if (isa<ir::MatmulOp>(op) && type.getElementType().isF32())
-      packMatrix(op, *weight, type, "panel16");
+      packProduct(op, *weight, type);
     else if (isa<ir::MatmulOp>(op) && (type.getElementType().isF16() || type.getElementType().isBF16()) &&
              number(op, "trans_a", 0) == 0)
       packMatrix(op, *weight, type, type.getElementType().isF16() ? "f16" : "bf16");
@@ -101,6 +113,23 @@ private:
   static int64_t number(Operation *op, StringRef name, int64_t otherwise) {
     auto attr = op->getAttrOfType<IntegerAttr>(name);
     return attr ? attr.getInt() : otherwise;
+  }
+
+  // f32 weights, in fewer bits where that was chosen.
+  void packProduct(Operation *op, const std::string &weight, RankedTensorType type) {
+    StringRef layout = "panel16";
+    if (choices && type.getRank() == 2 && number(op, "trans_a", 0) == 0) {
+      bool isTransposed = number(op, "trans_b", 0) != 0;
+      auto chosen = choices->chosen.find(choices->products.size());
+      choices->products.push_back(
+          {type.getDimSize(isTransposed ? 1 : 0), type.getDimSize(isTransposed ? 0 : 1)});
+      if (chosen != choices->chosen.end()) {
+        layout = chosen->second.layout;
+        if (!chosen->second.arithmetic.empty())
+          op->setAttr("arithmetic", builder.getStringAttr(chosen->second.arithmetic));
+      }
+    }
+    packMatrix(op, weight, type, layout);
   }
 
   void packMatrix(Operation *op, const std::string &weight, RankedTensorType type, StringRef layout) {
@@ -154,16 +183,17 @@ private:
   }
 
   std::shared_ptr<WeightStore> weights;
+  PrecisionChoices *choices;
   OpBuilder builder;
   std::map<std::string, std::string> packed;
   llvm::DenseMap<Attribute, std::string> constants;
 };
 
 struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
-  explicit PackWeightsPass(std::shared_ptr<WeightStore> store)
-      : weights(store ? std::move(store) : std::make_shared<WeightStore>()) {}
+  PackWeightsPass(std::shared_ptr<WeightStore> store, PrecisionChoices *choices)
+      : weights(store ? std::move(store) : std::make_shared<WeightStore>()), choices(choices) {}
   void runOnOperation() override {
-    Packer packer(&getContext(), weights);
+    Packer packer(&getContext(), weights, choices);
     getOperation().walk([&](Operation *op) {
       if (isa<ir::MatmulOp, ir::MatmulDequantOp, ir::ConvOp, ir::ConvTransposeOp, ir::QlinearMatmulOp,
               ir::QlinearConvOp>(op))
@@ -171,12 +201,17 @@ struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
     });
   }
   std::shared_ptr<WeightStore> weights;
+  PrecisionChoices *choices;
 };
 
 } // namespace
 
 std::unique_ptr<Pass> createPackWeightsPass(std::shared_ptr<WeightStore> weights) {
-  return std::make_unique<PackWeightsPass>(std::move(weights));
+  return createPackWeightsPass(std::move(weights), nullptr);
+}
+
+std::unique_ptr<Pass> createPackWeightsPass(std::shared_ptr<WeightStore> weights, PrecisionChoices *choices) {
+  return std::make_unique<PackWeightsPass>(std::move(weights), choices);
 }
 
 } // namespace dspark

@@ -3,6 +3,7 @@
 #include "kernels/common/isa.h"
 #include "runtime/executor/Profile.h"
 #include "runtime/executor/Program.h"
+#include "runtime/executor/RecordObserver.h"
 #include "runtime/executor/ThreadPool.h"
 #include "runtime/memory/RunStrings.h"
 #include <deque>
@@ -44,6 +45,8 @@ struct Context {
   uint64_t clock = 0; // counts continuation look-ups, for evicting the one used longest ago
   int liveSegments = 0;
   Profile *profile = nullptr; // null: not measured
+  RecordObserver *observer = nullptr;
+  bool isSerial = false; // this run takes the calling thread only
 };
 
 } // namespace dspark

@@ -1,7 +1,10 @@
 #include "runtime/executor/Session.h"
+#include "planning/MachineProfile.h"
 #include "runtime/executor/Contents.h"
 #include "runtime/executor/CpuLimits.h"
+#include "runtime/format/Hash.h"
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +25,8 @@ Session::Session(std::shared_ptr<const Program> program, const SessionOptions &o
   for (size_t i = 0; i < plan->inputs().size(); ++i)
     inputCopies.emplace_back(context.budget);
   outputViews.resize(plan->outputs().size());
+  if (options.adapt && threads > 1)
+    threadChoice = std::make_unique<ThreadChoice>(context.pool);
 }
 
 Session::~Session() = default;
@@ -343,12 +348,49 @@ Status Session::run(std::span<const BorrowedValue> inputs) {
   return runAlone(inputs);
 }
 
+// A bucket is one combination of input shapes. Its first run is seeded by the cost model, as far as shapes
+// alone tell what runs.
+Status Session::runAdapted(Trace &trace) {
+  auto bucket = int64_t(hashBytes(std::as_bytes(std::span(key))));
+  if (!threadChoice->knows(bucket)) {
+    static const MachineProfile machine = [] {
+      std::string ignored; // a profile that cannot be used costs a few runs, no more
+      return MachineProfile::ofThisMachine(ignored);
+    }();
+    double one = 0, all = 0, footprint = double(trace.firstSegment().lowerBound);
+    for (const Record &record : trace.firstSegment().records) {
+      CostFeatures f = costFeatures(*record.kernel, record.call, record.work, 0);
+      one += machine.model.predict(f, footprint, 1);
+      all += machine.model.predict(f, footprint, context.pool.threads());
+    }
+    threadChoice->seed(bucket, std::max(one, 1e-9), std::max(all, 1e-9));
+  }
+  context.isSerial = threadChoice->isSerial(bucket);
+  auto start = std::chrono::steady_clock::now();
+  if (!context.isSerial)
+    context.pool.beginRun();
+  Status status = trace.run();
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  context.isSerial = false;
+  if (status.isOk())
+    threadChoice->report(taken.count());
+  return status;
+}
+
+std::vector<AdaptEvent> Session::takeAdaptEvents() {
+  return threadChoice ? threadChoice->takeEvents() : std::vector<AdaptEvent>();
+}
+
 Status Session::runAlone(std::span<const BorrowedValue> inputs) {
   DSPARK_ASSIGN_OR_RETURN(Trace * trace, traceFor(inputs));
   DSPARK_RETURN_IF_ERROR(lend(inputs, *trace));
   context.strings.reset();
-  context.pool.beginRun();
-  DSPARK_RETURN_IF_ERROR(trace->run());
+  if (threadChoice) {
+    DSPARK_RETURN_IF_ERROR(runAdapted(*trace));
+  } else {
+    context.pool.beginRun();
+    DSPARK_RETURN_IF_ERROR(trace->run());
+  }
   figures.arenaBytes = trace->lastSegment().arenaBytes;
   figures.lowerBound = trace->lastSegment().lowerBound;
   return takeOutputs(*trace);

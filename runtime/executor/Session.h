@@ -2,6 +2,7 @@
 // shapes is traced once; after that a run of it allocates nothing and only walks records.
 #pragma once
 #include "planning/CostFeatures.h"
+#include "runtime/adapt/ThreadChoice.h"
 #include "runtime/executor/Context.h"
 #include "runtime/executor/Strided.h"
 #include "runtime/executor/Trace.h"
@@ -14,7 +15,9 @@ struct SessionOptions {
   int threads = 0;          // 0: as many as the affinity mask and cgroup quota allow
   uint64_t memoryLimit = 0; // bytes for tensors and scratch, weights not counted; 0: what the machine has
   Isa isa = activeIsa();    // no kernel above this level
-  bool nativeCode = true;   // false: generated code is not loaded, catalogue kernels do its work
+  /// Chooses per shape, from measured times, whether a run uses all threads or one. Results are the same.
+  bool adapt = false;
+  bool nativeCode = true; // false: generated code is not loaded, catalogue kernels do its work
 };
 
 struct MemoryFigures {
@@ -74,6 +77,10 @@ public:
 
   /// Measures every record of later runs; null stops that. The profile is the caller's.
   void setProfile(Profile *profile) { context.profile = profile; }
+  /// Shows every record of later runs to `observer`, which stays the caller's; null stops that.
+  void setObserver(RecordObserver *observer) { context.observer = observer; }
+  /// What adaptation has changed since the last call; empty without SessionOptions::adapt.
+  std::vector<AdaptEvent> takeAdaptEvents();
   MemoryFigures memory() const;
 
 private:
@@ -87,6 +94,7 @@ private:
   StatusOr<Trace *> traceFor(std::span<const BorrowedValue> inputs);
   Status checkInputs(std::span<const BorrowedValue> inputs, TraceState &state) const;
   Status runAlone(std::span<const BorrowedValue> inputs);
+  Status runAdapted(Trace &trace);
   Status lend(std::span<const BorrowedValue> inputs, Trace &trace);
   Status takeOutputs(const Trace &trace);
   Status takeOutput(const PlacedTensor &result, const Trace &trace, OutputValue &output);
@@ -101,7 +109,8 @@ private:
   std::deque<Block> outputCopies;    // what must outlive the run elsewhere: the caller's inputs, strings
   size_t outputCopiesUsed = 0;
   std::vector<OutputValue> outputViews;
-  MemoryFigures figures; // of the last run
+  std::unique_ptr<ThreadChoice> threadChoice; // null: all threads
+  MemoryFigures figures;                      // of the last run
   std::atomic<bool> isRunning{false};
 };
 

@@ -32,7 +32,7 @@ const std::vector<PlacedTensor> *Trace::staticResults() const {
 
 Status Trace::run() {
   for (Segment *segment = root.get();;) {
-    if (context.profile)
+    if (context.profile || context.observer)
       executeMeasured(*segment);
     else
       execute(*segment);
@@ -59,10 +59,15 @@ void Trace::executeMeasured(Segment &segment) {
   for (Segment::Patch patch : segment.patches)
     segment.views[patch.view].data = const_cast<void *>(slots[size_t(patch.slot)]);
   for (const Record &record : segment.records) {
+    if (context.observer)
+      context.observer->before(*record.step, *record.kernel, record.call);
     auto start = Profile::Clock::now();
     runRecord(record);
-    context.profile->add(record.step, record.kernel, start, Profile::Clock::now(), record.work.bytes,
-                         record.work.flops);
+    if (context.profile)
+      context.profile->add(record.step, record.kernel, start, Profile::Clock::now(), record.work.bytes,
+                           record.work.flops);
+    if (context.observer)
+      context.observer->after(*record.step, *record.kernel, record.call);
   }
 }
 
@@ -89,7 +94,7 @@ void Trace::runRecord(const Record &record) {
     scope.emplace(context.strings);
   for (; run.phase < record.work.phases; ++run.phase) {
     uint32_t count = record.work.tiles[run.phase];
-    if (!record.isSmall)
+    if (!record.isSmall && !context.isSerial)
       context.pool.run(count, tiles, &run);
     else if (count > 0)
       tiles(&run, 0, count, 0);

@@ -1,6 +1,7 @@
 // dspark-compile: model file -> plan file. See docs/dspark-compile.md.
 #include "compiler/Pipeline/Compile.h"
 #include "frontends/onnx/OpTable.h"
+#include "tools/dspark-compile/Precision.h"
 #include "tools/dspark-compile/Progress.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -14,7 +15,7 @@ namespace {
 constexpr const char *kFooter = R"(phases, in order:
   import canonicalize fuse layout regions pack schedule codegen emit
 exit codes:
-  0 fine, 1 usage or file trouble, 2 model not supported, 4 out of memory
+  0 fine, 1 usage or file trouble, 2 model not supported, 3 the error bound cannot be met, 4 out of memory
 example:
   dspark-compile model.onnx -o model.dsp --dim batch=1)";
 
@@ -60,6 +61,7 @@ int main(int argc, char **argv) {
                "dspark-compile");
   app.footer(kFooter);
   CompileOptions options;
+  PrecisionOptions precision;
   std::vector<std::string> dims;
   std::string stopAfter, isa, cacheType = "f16", arithmetic = "int8";
   bool timing = false, noCodegen = false, verbose = false;
@@ -74,6 +76,21 @@ int main(int argc, char **argv) {
                  "llama.cpp "
                  "does) or f32 (nothing is rounded)")
       ->check(CLI::IsMember({"int8", "f32"}));
+  app.add_option("--precision", precision.precision,
+                 "auto (default: f32, and fewer bits as far as --max-error allows), f32, or fewer bits "
+                 "everywhere: int8, int4, bf16")
+      ->check(CLI::IsMember({"auto", "f32", "int8", "int4", "bf16"}));
+  app.add_option("--max-error", precision.maxError,
+                 "bound on the relative error of the outputs, e.g. 0.01; what is faster within it is chosen")
+      ->check(CLI::Range(0.0, 10.0));
+  app.add_option("--calib", precision.files,
+                 "inputs that precisions are judged by, FILE.npz per set (default: random ones)");
+  app.add_option("--calib-dim", precision.dims,
+                 "size of a symbolic dim of random inputs, NAME=N (default 1)");
+  app.add_option("--sensitive", precision.sensitive, "nodes that stay f32");
+  app.add_flag("--explain{table}", precision.explain,
+               "print each product's precision, time, error and best rejected alternative; --explain=json")
+      ->check(CLI::IsMember({"table", "json"}));
   app.add_option("-O", options.level,
                  "0: the graph as it is, kernel by kernel; 1: all optimisations (default)")
       ->check(CLI::Range(0, 1));
@@ -117,7 +134,8 @@ int main(int argc, char **argv) {
 
   Progress progress(verbose);
   options.onPhase = [&](Phase phase) { progress.start(std::string(phaseName(phase))); };
-  CompileReport report = compileModel(options);
+  bool hasPrecision = precision.isAsked() && !printsIr && options.level > 0;
+  CompileReport report = hasPrecision ? compileWithPrecision(options, precision) : compileModel(options);
   progress.finish();
   if (timing)
     printTiming(report);

@@ -181,6 +181,22 @@ void printProfile(const json &lines, double secondsPerRun) {
               millis(secondsPerRun).c_str());
 }
 
+Status writeAdaptLog(const std::string &path, const std::vector<AdaptEvent> &events) {
+  std::ofstream out(path);
+  for (const AdaptEvent &event : events)
+    out << json{{"run", event.run},
+                {"shapes", format("%016llx", static_cast<unsigned long long>(event.bucket))},
+                {"reason", event.reason},
+                {"from", event.from},
+                {"to", event.to},
+                {"from_s", finite(event.fromSeconds)},
+                {"to_s", finite(event.toSeconds)}}
+               .dump()
+        << "\n";
+  out.close();
+  return out ? Status::ok() : Status(Code::IoError, path + ": cannot write");
+}
+
 Status writeTrace(const std::string &path, const Profile &profile) {
   json events = json::array();
   for (const Profile::Event &event : profile.events)

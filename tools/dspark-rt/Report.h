@@ -23,6 +23,8 @@ std::string benchLine(const nlohmann::json &summary);
 nlohmann::json profileLines(const Profile &profile, int runs, double secondsPerRun);
 void printProfile(const nlohmann::json &lines, double secondsPerRun);
 
+/// A line of JSON per change.
+Status writeAdaptLog(const std::string &path, const std::vector<AdaptEvent> &events);
 /// A Chrome trace (chrome://tracing, Perfetto) of one run.
 Status writeTrace(const std::string &path, const Profile &profile);
 

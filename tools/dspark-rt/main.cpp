@@ -25,7 +25,7 @@ examples:
   dspark-rt model.dsp --dim batch=8 --bench 3 --profile)";
 
 struct Options {
-  std::string plan, output, trace, caseFolder, machine;
+  std::string plan, output, trace, caseFolder, machine, adaptLog;
   std::vector<std::string> dims;
   InputRequest inputs;
   SessionOptions session;
@@ -125,6 +125,8 @@ public:
       DSPARK_RETURN_IF_ERROR(profile());
     if (!options.trace.empty())
       DSPARK_RETURN_IF_ERROR(trace());
+    if (!options.adaptLog.empty())
+      DSPARK_RETURN_IF_ERROR(writeAdaptLog(options.adaptLog, session.takeAdaptEvents()));
     if (options.isJson)
       std::cout << report.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
     return Status::ok();
@@ -381,6 +383,11 @@ int main(int argc, char **argv) {
   app.add_option("--threads", options.session.threads,
                  "threads (default: the affinity mask and cgroup quota)")
       ->check(CLI::Range(1, 1024));
+  app.add_flag("--adapt,!--no-adapt", options.session.adapt,
+               "choose per shape, from measured times, between all threads and one (results are the same)");
+  app.add_option("--adapt-log", options.adaptLog,
+                 "write every change of that choice to this file, a JSON line each")
+      ->needs("--adapt");
   app.add_option("--isa", isa, "highest instruction set to use: baseline, avx2, avx512");
   app.add_option("--memory-limit", options.session.memoryLimit, "for tensors and scratch, e.g. 512MB")
       ->transform(CLI::AsSizeValue(false));

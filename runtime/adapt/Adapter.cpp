@@ -1,0 +1,248 @@
+#include "runtime/adapt/Adapter.h"
+#include <algorithm>
+#include <cmath>
+
+namespace dspark {
+namespace {
+
+constexpr double kFailed = 1e9;    // seconds of a variant whose resource has failed
+constexpr double kWorthIt = 1.5;   // explored: what is predicted to be less than that much slower
+constexpr double kSurprise = 1.25; // first measured: what is slower than predicted by more than models err
+constexpr uint64_t kOld = 300;     // runs after which a measurement may be out of date
+constexpr double kNews = 0.05;     // change of the current estimate that asks the solver again
+
+} // namespace
+
+Adapter::Adapter(AssignmentProblem initial, AdaptOptions options)
+    : problem(std::move(initial)), options(options), resources(size_t(problem.devices)) {}
+
+int Adapter::resourceOf(size_t region, int variant) const {
+  return problem.regions[region].variants[size_t(variant)].device;
+}
+
+void Adapter::seed(int64_t key, AssignmentProblem predicted) {
+  buckets[key] = {};
+  buckets[key].problem = std::move(predicted);
+}
+
+Adapter::Bucket &Adapter::bucketOf(int64_t key) {
+  auto [it, isNew] = buckets.try_emplace(key);
+  Bucket &bucket = it->second;
+  if (isNew)
+    bucket.problem = problem;
+  if (bucket.estimates.empty()) {
+    for (const AssignedRegion &region : bucket.problem.regions) {
+      std::vector<Estimate> &estimates = bucket.estimates.emplace_back();
+      for (const RegionVariant &variant : region.variants)
+        estimates.emplace_back(variant.seconds);
+      bucket.measuredAt.emplace_back(region.variants.size(), 0);
+    }
+    bucket.current = solveAssignment(estimated(bucket)).variants;
+  }
+  return bucket;
+}
+
+// How much slower than predicted this machine is: the median over the regions of what runs now.
+double Adapter::ratioOf(const Bucket &bucket) const {
+  std::vector<double> ratios;
+  for (size_t r = 0; r < bucket.current.size(); ++r) {
+    const Estimate &now = bucket.estimates[r][size_t(bucket.current[r])];
+    if (now.isMeasured() && now.predicted() > 0)
+      ratios.push_back(now.measured() / now.predicted() /
+                       resources[size_t(resourceOf(r, bucket.current[r]))].slowdown);
+  }
+  if (ratios.empty())
+    return 1;
+  std::nth_element(ratios.begin(), ratios.begin() + ptrdiff_t(ratios.size() / 2), ratios.end());
+  return ratios[ratios.size() / 2];
+}
+
+// Marked resources are as slow as they were found.
+double Adapter::estimateOf(const Bucket &bucket, size_t region, size_t variant) const {
+  const Resource &resource = resources[size_t(resourceOf(region, int(variant)))];
+  if (resource.hasFailed)
+    return kFailed;
+  const Estimate &estimate = bucket.estimates[region][variant];
+  return estimate.isMeasured() ? estimate.measured()
+                               : estimate.predicted() * bucket.ratio * resource.slowdown;
+}
+
+AssignmentProblem Adapter::estimated(const Bucket &bucket) const {
+  AssignmentProblem now = bucket.problem;
+  now.deviceBytes = problem.deviceBytes;
+  for (size_t r = 0; r < now.regions.size(); ++r)
+    for (size_t v = 0; v < now.regions[r].variants.size(); ++v)
+      now.regions[r].variants[v].seconds = estimateOf(bucket, r, v);
+  return now;
+}
+
+void Adapter::switchTo(Bucket &bucket, const std::vector<int> &to, const char *reason, double from,
+                       double seconds) {
+  log.push_back({run, currentKey, reason, bucket.current, to, from, seconds});
+  ++switched;
+  bucket.current = to;
+  bucket.agreed = 0;
+}
+
+void Adapter::reconsider(Bucket &bucket, const char *reason, bool atOnce) {
+  AssignmentProblem now = estimated(bucket);
+  AssignmentSolution current = evaluateAssignment(now, bucket.current);
+  bool isNews = std::fabs(current.seconds - bucket.solvedAt) > kNews * bucket.solvedAt;
+  if (!bucket.isStale && !isNews && !atOnce && bucket.agreed == 0)
+    return;
+  if (bucket.isStale || isNews || atOnce) {
+    bucket.favourite = solveAssignment(now).variants;
+    bucket.solvedAt = current.seconds;
+    bucket.isStale = false;
+  }
+  AssignmentSolution best = evaluateAssignment(now, bucket.favourite);
+  bool isBetter =
+      (best.isFeasible && !current.isFeasible) || best.seconds < current.seconds * (1 - options.gain);
+  bucket.agreed = isBetter && bucket.favourite != bucket.current ? bucket.agreed + 1 : 0;
+  if (bucket.agreed > 0 && (atOnce || bucket.agreed >= options.patience))
+    switchTo(bucket, bucket.favourite, reason, current.seconds, best.seconds);
+}
+
+// One region's alternative, if none was explored for a while: the most promising of those not measured yet.
+void Adapter::explore(Bucket &bucket) {
+  if (run < lastExplored + uint64_t(options.exploreEvery))
+    return;
+  double most = 0;
+  size_t region = 0, variant = 0;
+  for (size_t r = 0; r < problem.regions.size(); ++r) {
+    double now = estimateOf(bucket, r, size_t(bucket.current[r]));
+    for (size_t v = 0; v < problem.regions[r].variants.size(); ++v) {
+      const Resource &resource = resources[size_t(resourceOf(r, int(v)))];
+      double other = estimateOf(bucket, r, v);
+      const Estimate &estimate = bucket.estimates[r][v];
+      bool isOld = run > bucket.measuredAt[r][v] + kOld;
+      if (estimate.isMeasured() && isOld) // the state it was measured in may be gone
+        other = std::min(other, estimate.predicted() * bucket.ratio);
+      bool isOpen = int(v) != bucket.current[r] && !resource.isMarked && (!estimate.isMeasured() || isOld);
+      if (isOpen && other < now * kWorthIt && now / other > most) {
+        most = now / other;
+        region = r;
+        variant = v;
+      }
+    }
+  }
+  std::vector<int> trial = bucket.current;
+  if (most == 0)
+    return;
+  trial[region] = int(variant);
+  if (!evaluateAssignment(estimated(bucket), trial).isFeasible)
+    return;
+  bucket.planned = std::move(trial);
+  lastExplored = run;
+}
+
+const std::vector<int> &Adapter::next(int64_t key) {
+  currentKey = key;
+  Bucket &bucket = bucketOf(key);
+  ++run;
+  bucket.planned = bucket.current;
+  explore(bucket);
+  return bucket.planned;
+}
+
+void Adapter::report(const std::vector<double> &seconds) {
+  Bucket &bucket = bucketOf(currentKey);
+  bool hasDrifted = false;
+  for (size_t r = 0; r < seconds.size(); ++r) {
+    Estimate &estimate = bucket.estimates[r][size_t(bucket.planned[r])];
+    bool wasMeasured = estimate.isMeasured();
+    Resource &resource = resources[size_t(resourceOf(r, bucket.planned[r]))];
+    estimate.add(seconds[r], resource.isMarked);
+    bucket.measuredAt[r][size_t(bucket.planned[r])] = run;
+    bool isNew = !wasMeasured && estimate.isMeasured();
+    bucket.isStale |= isNew;
+    double expected = estimate.predicted() * bucket.ratio;
+    bool isSurprise = isNew && !resource.isMarked && estimate.measured() > kSurprise * expected;
+    if (!isSurprise && !estimate.hasDrifted())
+      continue;
+    hasDrifted = true;
+    if (isSurprise)
+      estimate.suspect();
+    double slowdown = isSurprise ? estimate.measured() / expected : estimate.acceptDrift();
+    if (!resource.isMarked)
+      resource = {true, false, false, 1, run};
+    resource.slowdown = std::max(resource.slowdown, slowdown);
+  }
+  bucket.ratio = ratioOf(bucket);
+  // The other regions of a slow resource wait for their own measurements no longer.
+  if (hasDrifted)
+    for (size_t r = 0; r < seconds.size(); ++r) {
+      Estimate &estimate = bucket.estimates[r][size_t(bucket.planned[r])];
+      if (resources[size_t(resourceOf(r, bucket.planned[r]))].isMarked && estimate.isMeasured() &&
+          seconds[r] > estimate.measured() * 1.5)
+        estimate.acceptDrift();
+    }
+  reconsider(bucket, hasDrifted ? "drift" : "faster", hasDrifted);
+}
+
+bool Adapter::fault(size_t region) {
+  Bucket &bucket = bucketOf(currentKey);
+  resources[size_t(resourceOf(region, bucket.planned[region]))] = {true, true, true, 1, run};
+  for (auto &[key, other] : buckets) {
+    if (other.current.empty()) // seeded, never run
+      continue;
+    other.isStale = true;
+    AssignmentProblem now = estimated(other);
+    AssignmentSolution best = solveAssignment(now);
+    if (best.variants != other.current)
+      switchTo(other, best.variants, "fault", evaluateAssignment(now, other.current).seconds, best.seconds);
+  }
+  bucket.planned = bucket.current;
+  return evaluateAssignment(estimated(bucket), bucket.current).seconds < kFailed;
+}
+
+void Adapter::setDeviceBytes(std::vector<double> bytes) {
+  problem.deviceBytes = std::move(bytes);
+  int64_t key = currentKey;
+  for (auto &[other, bucket] : buckets) {
+    if (bucket.current.empty())
+      continue;
+    currentKey = other;
+    bucket.isStale = true;
+    if (!evaluateAssignment(estimated(bucket), bucket.current).isFeasible)
+      reconsider(bucket, "memory", true);
+  }
+  currentKey = key;
+}
+
+std::optional<int> Adapter::canary() const {
+  for (size_t i = 0; i < resources.size(); ++i)
+    if (resources[i].isMarked && run > resources[i].since &&
+        (run - resources[i].since) % uint64_t(options.canaryEvery) == 0)
+      return int(i);
+  return std::nullopt;
+}
+
+void Adapter::reportCanary(int index, double ratio) {
+  Resource &resource = resources[size_t(index)];
+  if (!resource.isMarked || !(ratio <= options.recovered)) {
+    resource.isConfirmed = true;
+    if (std::isfinite(ratio) && resource.hasFailed && ratio <= options.recovered * 2)
+      resource.hasFailed = false;
+    return;
+  }
+  // A resource that no canary found slow is as it was: what was measured there is the truth.
+  bool wasSlow = resource.isConfirmed;
+  resource = {};
+  if (!wasSlow)
+    return;
+  int64_t key = currentKey;
+  for (auto &[other, bucket] : buckets) {
+    if (bucket.current.empty())
+      continue;
+    for (size_t r = 0; r < bucket.estimates.size(); ++r)
+      for (size_t v = 0; v < bucket.estimates[r].size(); ++v)
+        if (resourceOf(r, int(v)) == index)
+          bucket.estimates[r][v].restore();
+    currentKey = other;
+    reconsider(bucket, "recovered", true);
+  }
+  currentKey = key;
+}
+
+} // namespace dspark

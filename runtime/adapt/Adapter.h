@@ -1,0 +1,106 @@
+// Chooses among the variants of a plan's regions while it runs. Between runs only: after each run the caller
+// reports what every region took, and gets the variants of the next. Pure logic, without clocks or threads.
+//
+//   estimate   per (shape bucket, region, variant): predicted until measured, then the least of a window
+//   switch     when the assignment that the solver finds for the estimates, transfers and casts included, is
+//              10 % faster for several runs in a row
+//   explore    at most 1 % of the runs take one region's alternative that was never measured enough
+//   drift      a variant that has become slower marks its resource (device, cores); while a resource is
+//              marked the caller is asked for a small canary on it from time to time, and when canaries are
+//              as fast as before, what was known before the drift counts again
+//   fault      a variant that failed is left at once and its resource only returns by a canary
+//
+// Every variant was validated when the plan was compiled, so no choice leaves the error bound.
+#pragma once
+#include "planning/Assignment.h"
+#include "runtime/adapt/Estimate.h"
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dspark {
+
+struct AdaptOptions {
+  double gain = 0.10; // of the whole, below which nothing is switched
+  int patience = 4;   // runs in a row that must agree
+  int exploreEvery = 100;
+  int canaryEvery = 5;    // runs, of a marked resource
+  double recovered = 1.3; // canary time over its usual, below which a resource is as before
+};
+
+/// One change of the plan, for a log.
+struct AdaptEvent {
+  uint64_t run = 0;
+  int64_t bucket = 0;
+  std::string reason;                    // "faster", "drift", "fault", "memory", "recovered"
+  std::vector<int> from, to;             // variants per region; equal where only a mark changed
+  double fromSeconds = 0, toSeconds = 0; // both estimates
+};
+
+class Adapter {
+public:
+  /// `problem`: predicted seconds; a variant's device is the resource that it needs.
+  explicit Adapter(AssignmentProblem problem, AdaptOptions options = {});
+
+  /// Other predictions for shapes of that bucket, before its first next(). Regions, variants and devices are
+  /// those of the constructor's problem; memory limits stay common.
+  void seed(int64_t bucket, AssignmentProblem problem);
+
+  /// The variants of the next run with shapes of that bucket.
+  const std::vector<int> &next(int64_t bucket);
+  /// What the regions took in the run that next() was asked for.
+  void report(const std::vector<double> &seconds);
+  /// A region's variant could not run; next() has a way without its resource. Without any, false.
+  bool fault(size_t region);
+  /// A device has more or less memory than before (bytes of variants must fit).
+  void setDeviceBytes(std::vector<double> bytes);
+
+  /// The resource that wants a canary before the next run, if any.
+  std::optional<int> canary() const;
+  /// How long the canary took in units of what it took when nothing was wrong; infinite if it failed.
+  void reportCanary(int resource, double ratio);
+
+  /// All changes so far; the caller may take them away.
+  std::vector<AdaptEvent> &events() { return log; }
+  uint64_t switches() const { return switched; }
+
+private:
+  struct Bucket {
+    AssignmentProblem problem;                     // with predicted seconds
+    std::vector<std::vector<Estimate>> estimates;  // per region, variant
+    std::vector<std::vector<uint64_t>> measuredAt; // the run of the last measurement
+    std::vector<int> current, planned;             // planned: current, or with one region explored
+    std::vector<int> favourite;
+    double ratio = 1; // measured to predicted
+    int agreed = 0;
+    bool isStale = true; // estimates have changed since the solver was asked
+    double solvedAt = 0; // current seconds then
+  };
+  struct Resource {
+    bool isMarked = false, hasFailed = false;
+    bool isConfirmed = false; // by a canary that was slow, too
+    double slowdown = 1;
+    uint64_t since = 0;
+  };
+
+  Bucket &bucketOf(int64_t key);
+  double ratioOf(const Bucket &bucket) const;
+  AssignmentProblem estimated(const Bucket &bucket) const;
+  double estimateOf(const Bucket &bucket, size_t region, size_t variant) const;
+  void reconsider(Bucket &bucket, const char *reason, bool atOnce);
+  void switchTo(Bucket &bucket, const std::vector<int> &to, const char *reason, double from, double seconds);
+  void explore(Bucket &bucket);
+  int resourceOf(size_t region, int variant) const;
+
+  AssignmentProblem problem;
+  AdaptOptions options;
+  std::map<int64_t, Bucket> buckets;
+  std::vector<Resource> resources;
+  std::vector<AdaptEvent> log;
+  uint64_t run = 0, switched = 0, lastExplored = 0;
+  int64_t currentKey = 0;
+};
+
+} // namespace dspark

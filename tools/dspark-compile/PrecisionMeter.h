@@ -1,0 +1,36 @@
+// Runs the variants of regions beside, or in place of, the plan's own f32 kernels while a session runs.
+#pragma once
+#include "planning/CostModel.h"
+#include "runtime/executor/RecordObserver.h"
+#include "tools/dspark-compile/PrecisionRegions.h"
+#include <unordered_map>
+
+namespace dspark {
+
+class PrecisionMeter : public RecordObserver {
+public:
+  /// Regions and model outlive this; the vector may move, its elements must stay.
+  PrecisionMeter(std::vector<PrecisionRegion> &regions, const CostModel &model);
+
+  /// Measure: every variant of every region on the operands of f32, adding its time, prediction and noise.
+  /// Simulate: regions with a choice >= 0 go on with that variant's result.
+  enum class Mode { Measure, Simulate };
+  void setMode(Mode mode, std::vector<int> choices = {});
+
+  void before(const StepInfo &step, const Kernel &kernel, const KernelCall &call) override;
+  void after(const StepInfo &step, const Kernel &kernel, const KernelCall &call) override;
+
+private:
+  void measure(PrecisionRegion &region, const Kernel &kernel, const KernelCall &call);
+  double timed(const Kernel &kernel, const KernelCall &call, int repeats);
+
+  const CostModel &model;
+  std::unordered_map<const StepInfo *, PrecisionRegion *> byStep;
+  Mode mode = Mode::Measure;
+  std::vector<int> choices;
+  std::vector<std::vector<float>> results; // of the variants, for the call between before() and after()
+  std::vector<std::byte> scratch, shared;
+  double footprint = 0;
+};
+
+} // namespace dspark

@@ -1,0 +1,100 @@
+#include "tools/dspark-compile/PrecisionReport.h"
+#include <cmath>
+
+namespace dspark {
+
+using nlohmann::json;
+
+namespace {
+
+std::string line(const char *pattern, auto... values) {
+  char text[1024];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+struct Row {
+  std::string precision, kernel;
+  double seconds, predicted, error;
+};
+
+Row rowOf(const PrecisionResult &result, size_t r) {
+  const PrecisionRegion &region = result.regions[r];
+  if (result.choices[r] < 0)
+    return {"f32", region.kernel, region.seconds, region.predicted, 0};
+  const PrecisionVariant &v = region.variants[size_t(result.choices[r])];
+  return {v.layout + (v.arithmetic.empty() ? "" : "/" + v.arithmetic), "matmul_packed", v.seconds,
+          v.predicted, region.error(v)};
+}
+
+json finite(double value) { return std::isfinite(value) ? json(value) : json("infinite"); }
+
+} // namespace
+
+std::string precisionSummary(const PrecisionResult &result) {
+  size_t lower = 0;
+  for (int choice : result.choices)
+    lower += choice >= 0;
+  return line(
+      "%zu of %zu products in fewer bits: %.3f ms per pass where f32 takes %.3f ms (one thread); relative "
+      "output error %.3g on %zu %s sets, %.3g on %zu held out",
+      lower, result.regions.size(), result.seconds * 1e3, result.f32Seconds * 1e3, result.error,
+      result.deciding, result.isSynthetic ? "random" : "calibration", result.heldOutError, result.heldOut);
+}
+
+std::string explainTable(const PrecisionResult &result, const std::string &machine) {
+  std::string out =
+      line("%6s  %-11s  %-6s  %-20s  %-20s  %9s  %9s  %8s  %-44s  %s\n", "region", "k x n", "device",
+           "precision", "kernel", "ms", "predicted", "error", "best rejected alternative", "nodes");
+  for (size_t r = 0; r < result.regions.size(); ++r) {
+    const PrecisionRegion &region = result.regions[r];
+    Row row = rowOf(result, r);
+    std::string size = std::to_string(region.k) + " x " + std::to_string(region.n);
+    out += line("%6zu  %-11s  %-6s  %-20s  %-20s  %9.4f  %9.4f  %8.2g  %-44s  %s\n", r, size.c_str(), "cpu",
+                row.precision.c_str(), row.kernel.c_str(), row.seconds * 1e3, row.predicted * 1e3, row.error,
+                result.reasons[r].c_str(), region.node.c_str());
+  }
+  return out + precisionSummary(result) + "; predictions by profile " + machine + "\n";
+}
+
+json explainJson(const PrecisionResult &result, const std::string &machine) {
+  json regions = json::array();
+  for (size_t r = 0; r < result.regions.size(); ++r) {
+    const PrecisionRegion &region = result.regions[r];
+    Row row = rowOf(result, r);
+    json variants = json::array();
+    for (const PrecisionVariant &v : region.variants)
+      variants.push_back({{"precision", v.layout},
+                          {"arithmetic", v.arithmetic},
+                          {"seconds", finite(v.seconds)},
+                          {"predicted_s", finite(v.predicted)},
+                          {"error", finite(region.error(v))},
+                          {"bytes", v.weights.size()}});
+    regions.push_back({{"region", r},
+                       {"nodes", region.node},
+                       {"k", region.k},
+                       {"n", region.n},
+                       {"device", "cpu"},
+                       {"precision", row.precision},
+                       {"kernel", row.kernel},
+                       {"seconds", row.seconds},
+                       {"predicted_s", row.predicted},
+                       {"f32_s", region.seconds},
+                       {"error", finite(row.error)},
+                       {"pinned", region.isPinned},
+                       {"rejected", result.reasons[r]},
+                       {"variants", variants}});
+  }
+  return {{"regions", regions},
+          {"profile", machine},
+          {"error", finite(result.error)},
+          {"held_out_error", finite(result.heldOutError)},
+          {"sets", result.deciding},
+          {"held_out_sets", result.heldOut},
+          {"synthetic", result.isSynthetic},
+          {"seconds", result.seconds},
+          {"f32_s", result.f32Seconds},
+          {"met", result.isMet}};
+}
+
+} // namespace dspark
