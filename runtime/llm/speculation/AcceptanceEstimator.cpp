@@ -4,11 +4,13 @@ namespace dspark::llm {
 namespace {
 
 constexpr float kUnseen = 0.7f; // acceptance expected of a drafter that never drafted: enough to be tried
-// Offsets of logits: text moves acceptance by about one logit between sequences (0.5 to 0.73), a fitted
-// calibration is off by less. Outcomes after which they have faded: a few paragraphs of a sequence.
+// Offsets of logits: text moves acceptance by about one logit between sequences (0.5 to 0.73), confidences
+// that were never calibrated are off by as much. Outcomes after which they have faded: a few paragraphs of a
+// sequence; for all sequences three times that.
 constexpr float kSequenceDeviation = 1, kSequenceHorizon = 100;
-constexpr float kPositionDeviation = 0.5f, kPositionHorizon = 1000;
-constexpr float kSequenceRate = 0.1f, kCommonRate = 0.02f; // of profiles, per draft
+constexpr float kPositionDeviation = 1, kPositionHorizon = 300;
+constexpr float kSequenceRate = 0.1f, kCommonRate = 0.05f; // of profiles, per draft
+constexpr float kHalfLife = 32;                            // steps
 constexpr float kCaution = 1;                              // standard deviations
 const OnlineBias kNoBias(kSequenceDeviation, kSequenceHorizon);
 
@@ -16,6 +18,9 @@ const OnlineBias kNoBias(kSequenceDeviation, kSequenceHorizon);
 
 void AcceptanceEstimator::Profile::add(const Estimates &estimates, float leastRate) {
   const float rate = std::max(leastRate, 1 / float(++drafts)); // a plain mean at first
+  std::vector<float> beyond; // conditional, of positions that this draft does not reach
+  for (size_t j = estimates.size(); j < survival.size(); ++j)
+    beyond.push_back(conditional(j));
   float product = 1;
   for (size_t j = 0; j < estimates.size(); ++j) {
     product *= estimates[j];
@@ -23,9 +28,13 @@ void AcceptanceEstimator::Profile::add(const Estimates &estimates, float leastRa
       survival.push_back(product);
     survival[j] += rate * (product - survival[j]);
   }
-  // Positions that this draft did not reach keep their ratio to the last that it did.
-  for (size_t j = estimates.size(); j > 0 && j < survival.size(); ++j)
-    survival[j] = std::min(survival[j], survival[j - 1]);
+  if (estimates.empty())
+    return;
+  // Nothing is learned of them: what was known fades towards the position before.
+  const float last = conditional(estimates.size() - 1);
+  for (size_t i = 0; i < beyond.size(); ++i)
+    survival[estimates.size() + i] =
+        survival[estimates.size() + i - 1] * (beyond[i] + rate * (last - beyond[i]));
 }
 
 float AcceptanceEstimator::Profile::conditional(size_t position) const {
@@ -42,50 +51,71 @@ float AcceptanceEstimator::base(const Draft &draft, size_t position) const {
 }
 
 /// With the correction that all sequences share.
-float AcceptanceEstimator::common(const Draft &draft, size_t position) const {
-  const float estimate = base(draft, position);
-  return draft.confidence.empty() || position >= biases.size() ? estimate
-                                                               : biases[position].corrected(estimate);
+float AcceptanceEstimator::common(float estimate, size_t position) const {
+  return position < biases.size() ? biases[position].corrected(estimate) : estimate;
+}
+
+/// Its share of evidence that still counts, brought up to date when it is used.
+AcceptanceEstimator::OfSequence &AcceptanceEstimator::ofSequence(SequenceId sequence) {
+  OfSequence &own = sequences.try_emplace(sequence, OfSequence{kNoBias, profile, step}).first->second;
+  own.bias = own.bias.faded(freshness(own));
+  own.lastStep = step;
+  return own;
+}
+
+float AcceptanceEstimator::freshness(const OfSequence &own) const {
+  return std::exp2(float(own.lastStep - step) / kHalfLife);
+}
+
+OnlineBias AcceptanceEstimator::biasOf(SequenceId sequence) const {
+  const auto own = sequences.find(sequence);
+  return own == sequences.end() ? kNoBias : own->second.bias.faded(freshness(own->second));
 }
 
 Estimates AcceptanceEstimator::estimate(SequenceId sequence, const Draft &draft, bool isCautious) const {
-  const auto own = sequences.find(sequence);
-  const OnlineBias bias = own == sequences.end() ? kNoBias : own->second.bias;
+  const OnlineBias bias = biasOf(sequence);
+  const float caution = isCautious ? kCaution * bias.uncertainty() : 0;
   Estimates estimates;
   for (size_t j = 0; j < draft.tokens.size(); ++j)
-    estimates.push_back(
-        shifted(bias.corrected(common(draft, j)), isCautious ? -kCaution * bias.uncertainty() : 0));
+    estimates.push_back(shifted(bias.corrected(common(base(draft, j), j)), -caution));
   return estimates;
 }
 
 Estimates AcceptanceEstimator::expected(SequenceId sequence, int32_t length, bool isCautious) const {
   const auto own = sequences.find(sequence);
-  const bool isKnown = own != sequences.end() && !own->second.profile.survival.empty();
-  const Profile &promised = isKnown ? own->second.profile : profile; // holds corrected estimates
-  const float caution = kCaution * (own == sequences.end() ? kNoBias : own->second.bias).uncertainty();
+  const float share = own == sequences.end() ? 0 : freshness(own->second);
+  const OnlineBias bias = biasOf(sequence);
+  const float caution = isCautious ? kCaution * bias.uncertainty() : 0;
   Estimates estimates;
-  for (int32_t j = 0; j < length; ++j)
-    estimates.push_back(shifted(promised.conditional(size_t(j)), isCautious ? -caution : 0));
+  for (size_t j = 0; j < size_t(length); ++j) {
+    float promised = profile.conditional(j);
+    if (share > 0)
+      promised += share * (own->second.profile.conditional(j) - promised);
+    estimates.push_back(shifted(bias.corrected(common(promised, j)), -caution));
+  }
   return estimates;
 }
 
-void AcceptanceEstimator::drafted(SequenceId sequence, const Estimates &estimates) {
-  OfSequence &own = sequences.try_emplace(sequence, OfSequence{kNoBias, profile}).first->second;
-  own.profile.add(estimates, kSequenceRate);
+void AcceptanceEstimator::drafted(SequenceId sequence, const Draft &draft) {
+  Estimates estimates;
+  for (size_t j = 0; j < draft.tokens.size(); ++j)
+    estimates.push_back(base(draft, j));
+  ofSequence(sequence).profile.add(estimates, kSequenceRate);
   profile.add(estimates, kCommonRate);
 }
 
 void AcceptanceEstimator::learn(SequenceId sequence, const Draft &draft, const Verdict &verdict) {
-  OnlineBias &own = sequences.try_emplace(sequence, OfSequence{kNoBias, profile}).first->second.bias;
+  OnlineBias &own = ofSequence(sequence).bias;
   for (int32_t j = 0; j < verdict.judged; ++j) {
     const bool accepted = j < verdict.accepted;
-    own.learn(common(draft, size_t(j)), accepted);
+    const float estimate = base(draft, size_t(j));
+    own.learn(common(estimate, size_t(j)), accepted);
     if (draft.confidence.empty()) {
       table.learn(draft.match, j, accepted);
       continue;
     }
     biases.resize(std::max(biases.size(), size_t(j) + 1), OnlineBias(kPositionDeviation, kPositionHorizon));
-    biases[size_t(j)].learn(base(draft, size_t(j)), accepted);
+    biases[size_t(j)].learn(estimate, accepted);
   }
 }
 

@@ -24,15 +24,18 @@ public:
   Estimates expected(SequenceId sequence, int32_t length, bool isCautious = false) const;
 
   /// A draft was made; whether it was verified or not, what it promised is what to expect of the next.
-  void drafted(SequenceId sequence, const Estimates &estimates);
+  void drafted(SequenceId sequence, const Draft &draft);
 
   /// What verification said of the draft.
   void learn(SequenceId sequence, const Draft &draft, const Verdict &verdict);
 
+  /// A step has passed. What is known of a sequence alone halves in 32 steps without a draft.
+  void nextStep() { ++step; }
+
   void forget(SequenceId sequence) { sequences.erase(sequence); }
 
 private:
-  /// Mean survival by position, faded.
+  /// Mean survival by position before corrections, faded.
   struct Profile {
     std::vector<float> survival;
     int64_t drafts = 0;
@@ -42,15 +45,20 @@ private:
   struct OfSequence {
     OnlineBias bias;
     Profile profile;
+    int64_t lastStep = 0; // that drafted or learned
   };
 
+  OfSequence &ofSequence(SequenceId sequence);
+  float freshness(const OfSequence &own) const;
+  OnlineBias biasOf(SequenceId sequence) const;
   float base(const Draft &draft, size_t position) const;
-  float common(const Draft &draft, size_t position) const;
+  float common(float estimate, size_t position) const;
 
   TemperatureScaling scaling;
   AcceptanceTable table;
-  std::vector<OnlineBias> biases; // by position, for drafts with confidences
+  std::vector<OnlineBias> biases; // by position; only drafts with confidences teach them
   Profile profile;
+  int64_t step = 0;
   std::unordered_map<SequenceId, OfSequence> sequences;
 };
 

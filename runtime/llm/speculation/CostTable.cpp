@@ -36,6 +36,11 @@ std::vector<double> neverFalling(const std::vector<double> &values) {
   return result;
 }
 
+/// Every width up to a tile of 8 rows, every second up to two of them, then half as many again.
+int64_t nextWidth(int64_t drafts) {
+  return drafts < 8 ? drafts + 1 : drafts < 16 ? drafts + 2 : drafts + drafts / 2;
+}
+
 std::string named(const CostPoint &point) {
   return "cost of " + std::to_string(point.drafts) + " drafts at " + std::to_string(point.sequences) +
          " sequences";
@@ -54,10 +59,8 @@ Status check(const CostPoint &point) {
 std::vector<CostPoint> CostTable::pointsToMeasure(int32_t sequences, int32_t drafts) {
   std::vector<CostPoint> points;
   for (int32_t s = 1; s <= sequences; s = s < sequences ? std::min(2 * s, sequences) : s + 1) {
-    // Every width up to a tile of 8, then steps of a half: 0 1 2 ... 8 12 16 24 32 ...
     const int64_t most = int64_t(s) * drafts;
-    for (int64_t d = 0; d <= most;
-         d = d < 8 ? d + 1 : (d < most ? std::min(d + std::max<int64_t>(d / 2, 4), most) : d + 1))
+    for (int64_t d = 0; d <= most; d = d < most ? std::min(nextWidth(d), most) : d + 1)
       points.push_back({s, int32_t(d), 0});
   }
   return points;

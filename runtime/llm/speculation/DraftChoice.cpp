@@ -28,7 +28,7 @@ DraftChoice tryLength(std::span<const Estimates> freeDrafts, const DraftOption &
 }
 
 size_t nextLength(size_t length, size_t longest) {
-  return length == longest ? 0 : std::min(length + std::max<size_t>(length / 4 * 2, 1), longest);
+  return length == longest ? 0 : std::min(length < 8 ? length + 1 : length + length / 2, longest);
 }
 
 } // namespace

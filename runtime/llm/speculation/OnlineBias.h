@@ -14,6 +14,14 @@ public:
 
   float corrected(float probability) const { return shifted(probability, offset); }
 
+  /// With a share of the evidence only.
+  OnlineBias faded(float share) const {
+    OnlineBias less = *this;
+    less.offset *= share;
+    less.evidence *= share;
+    return less;
+  }
+
   /// Standard deviation, in logits, that the evidence leaves.
   float uncertainty() const { return 1 / std::sqrt(evidence + priorPrecision); }
 

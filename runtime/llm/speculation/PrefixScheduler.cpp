@@ -44,8 +44,8 @@ Schedule take(std::span<const Slot> slots, size_t count, size_t sequences, const
   return schedule;
 }
 
-/// How many leading slots give the most tokens per second; `stopsEarly`: at the first that gives no more.
-size_t bestCount(std::span<const Slot> slots, size_t sequences, const StepSeconds &seconds, bool stopsEarly) {
+/// How many leading slots give the most tokens per second.
+size_t bestCount(std::span<const Slot> slots, size_t sequences, const StepSeconds &seconds) {
   double tokens = double(sequences), best = tokens / seconds[0];
   size_t bestCount = 0;
   for (size_t i = 0; i < slots.size() && i + 1 < seconds.size(); ++i) {
@@ -54,11 +54,25 @@ size_t bestCount(std::span<const Slot> slots, size_t sequences, const StepSecond
     if (rate > best) {
       best = rate;
       bestCount = i + 1;
-    } else if (stopsEarly) {
-      break;
     }
   }
   return bestCount;
+}
+
+/// Whether slot `next`, after `tokens` of those before it, pays: alone, or with slots after it that fall off
+/// as forecast. Of the slots only `next` itself is looked at.
+bool pays(const Slot &slot, size_t next, double tokens, const StepSeconds &seconds,
+          std::span<const double> forecast) {
+  const double rate = tokens / seconds[next];
+  tokens += slot.survival;
+  if (tokens / seconds[next + 1] > rate)
+    return true;
+  for (size_t i = next + 1; i < forecast.size() && i + 1 < seconds.size(); ++i) {
+    tokens += slot.survival * (forecast[next] > 0 ? forecast[i] / forecast[next] : 0);
+    if (tokens / seconds[i + 1] > rate)
+      return true;
+  }
+  return false;
 }
 
 } // namespace
@@ -76,39 +90,33 @@ double expectedAccepted(const Estimates &estimates) {
   return tokens;
 }
 
-Schedule scheduleEarlyStop(std::span<const Estimates> sequences, const StepSeconds &seconds) {
+std::vector<double> inOrder(std::span<const Estimates> sequences) {
+  std::vector<double> survivals;
+  for (const Slot &slot : inOrderOfSurvival(sequences))
+    survivals.push_back(slot.survival);
+  return survivals;
+}
+
+Schedule scheduleEarlyStop(std::span<const Estimates> sequences, const StepSeconds &seconds,
+                           std::span<const double> forecast) {
   const std::vector<Slot> slots = inOrderOfSurvival(sequences);
-  return take(slots, bestCount(slots, sequences.size(), seconds, true), sequences.size(), seconds);
+  double tokens = double(sequences.size());
+  size_t count = 0;
+  while (count < slots.size() && count + 1 < seconds.size() &&
+         pays(slots[count], count, tokens, seconds, forecast))
+    tokens += slots[count++].survival;
+  return take(slots, count, sequences.size(), seconds);
 }
 
 Schedule scheduleBest(std::span<const Estimates> sequences, const StepSeconds &seconds) {
   const std::vector<Slot> slots = inOrderOfSurvival(sequences);
-  return take(slots, bestCount(slots, sequences.size(), seconds, false), sequences.size(), seconds);
+  return take(slots, bestCount(slots, sequences.size(), seconds), sequences.size(), seconds);
 }
 
 Schedule scheduleBudget(std::span<const Estimates> sequences, int32_t budget, const StepSeconds &seconds) {
   const std::vector<Slot> slots = inOrderOfSurvival(sequences);
   const size_t count = std::min({size_t(std::max(budget, 0)), slots.size(), seconds.size() - 1});
   return take(slots, count, sequences.size(), seconds);
-}
-
-StepSeconds convexHull(const StepSeconds &seconds) {
-  std::vector<size_t> corners;
-  const auto isAbove = [&](size_t a, size_t b, size_t c) { // b over the line from a to c
-    return (seconds[b] - seconds[a]) * double(c - a) >= (seconds[c] - seconds[a]) * double(b - a);
-  };
-  for (size_t n = 0; n < seconds.size(); ++n) {
-    while (corners.size() > 1 && isAbove(corners[corners.size() - 2], corners.back(), n))
-      corners.pop_back();
-    corners.push_back(n);
-  }
-  StepSeconds hull = seconds;
-  for (size_t i = 1; i < corners.size(); ++i) {
-    const size_t from = corners[i - 1], to = corners[i];
-    for (size_t n = from + 1; n < to; ++n)
-      hull[n] = seconds[from] + (seconds[to] - seconds[from]) * double(n - from) / double(to - from);
-  }
-  return hull;
 }
 
 } // namespace dspark::llm

@@ -34,9 +34,15 @@ struct Schedule {
   double tokensPerSecond = 0;
 };
 
-/// Stops at the first draft that does not raise the expected output per second. The optimum if seconds are
-/// convex, as tokens are concave (convexHull).
-Schedule scheduleEarlyStop(std::span<const Estimates> sequences, const StepSeconds &seconds);
+/// The survivals of all drafts, falling: the order in which they are let in.
+std::vector<double> inOrder(std::span<const Estimates> sequences);
+
+/// Stops at the first draft that does not raise the expected output per second. That is the optimum if
+/// seconds are convex, as tokens are concave. On stairs it would be caught: with `forecast`, inOrder of what
+/// was expected before anything was drawn, a draft is let in also if it pays together with those after it,
+/// were they to fall off as forecast.
+Schedule scheduleEarlyStop(std::span<const Estimates> sequences, const StepSeconds &seconds,
+                           std::span<const double> forecast = {});
 
 /// The `budget` drafts of highest survival.
 Schedule scheduleBudget(std::span<const Estimates> sequences, int32_t budget, const StepSeconds &seconds);
@@ -44,8 +50,5 @@ Schedule scheduleBudget(std::span<const Estimates> sequences, int32_t budget, co
 /// The best of all prefixes. Sets the budget from estimates of earlier steps, or lengths of deterministic
 /// drafts.
 Schedule scheduleBest(std::span<const Estimates> sequences, const StepSeconds &seconds);
-
-/// The largest convex function below: without the stairs of tiles, on which early stop would be caught.
-StepSeconds convexHull(const StepSeconds &seconds);
 
 } // namespace dspark::llm

@@ -4,11 +4,12 @@
 namespace dspark::llm {
 namespace {
 
-constexpr int kMostFailures = 8;         // of propose in a row, after which a drafter is not asked again
-constexpr int64_t kSmallBacklog = 4;     // tokens per sequence: up to there draft times fit the table
-constexpr double kBacklogRate = 0.2;     // of seconds per token of backlog: few and large measurements
-constexpr int64_t kFirstProbeAfter = 16; // steps without use; doubles with every probe that changes nothing
-constexpr int64_t kLastProbeAfter = 256; // so probes take 1 step in 256 at most
+constexpr int kMostFailures = 8;     // of propose in a row, after which a drafter is not asked again
+constexpr int64_t kSmallBacklog = 4; // tokens per sequence: up to there draft times fit the table
+constexpr double kBacklogRate = 0.2; // of seconds per token of backlog: few and large measurements
+constexpr int64_t kFirstProbeAfter =
+    1; // steps without use; half as many again after every probe without surprise
+constexpr int64_t kLastProbeAfter = 64; // so probes take 1 step in 64 at most
 
 } // namespace
 
@@ -75,6 +76,7 @@ void Speculation::forget(SequenceId sequence) {
 }
 
 void Speculation::learn(std::span<const Verdict> verdicts, const StepTimes &times) {
+  verified = times.drafts < 0 ? verified : times.drafts;
   const size_t count = std::min(verdicts.size(), planned.size());
   for (size_t i = 0; i < count; ++i) {
     const PlannedDraft &plan = planned[i];
@@ -128,6 +130,12 @@ int Speculation::spender() const {
   return longest == planned.end() || longest->length == 0 ? -1 : longest->source;
 }
 
+/// A probe that gave twice what it promised is followed by another at once: something has changed.
+bool Speculation::probeSurprised(std::span<const Verdict> verdicts) const {
+  const size_t state = size_t(probedState);
+  return state < verdicts.size() && verdicts[state].accepted > 2 * planned[state].expected;
+}
+
 /// Books the step's gain or loss against plain decoding, and counts towards the next probes and plain turn.
 void Speculation::settle(std::span<const Verdict> verdicts, const StepTimes &times) {
   if (planned.empty())
@@ -149,7 +157,9 @@ void Speculation::settle(std::span<const Verdict> verdicts, const StepTimes &tim
     const bool isUsed = int(s) == spending || std::any_of(planned.begin(), planned.end(), isItsOwn);
     source.unusedSteps = isUsed ? 0 : source.unusedSteps + 1;
     if (int(s) == probedSource)
-      source.probeAfter = std::min(2 * source.probeAfter, kLastProbeAfter);
+      source.probeAfter = probeSurprised(verdicts)
+                              ? kFirstProbeAfter
+                              : std::min(source.probeAfter + source.probeAfter / 2 + 1, kLastProbeAfter);
     else if (isUsed)
       source.probeAfter = kFirstProbeAfter;
   }

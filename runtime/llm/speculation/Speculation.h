@@ -62,6 +62,7 @@ struct PlannedDraft {
 struct StepTimes {
   double draftSeconds = 0;  // of plan
   double verifySeconds = 0; // of the model's step and the sampling
+  int32_t drafts = -1;      // that were verified, where pages allowed fewer than planned; -1: as planned
 };
 
 /// One caller at a time, the engine's thread.
@@ -124,6 +125,7 @@ private:
   void learnCosts(const StepTimes &times);
   void settle(std::span<const Verdict> verdicts, const StepTimes &times);
   int spender() const;
+  bool probeSurprised(std::span<const Verdict> verdicts) const;
 
   int32_t vocabulary;
   SpeculationOptions options;
@@ -136,10 +138,11 @@ private:
   StepLoad load;
   std::vector<PlannedDraft> planned;
   DraftChoice choice;
-  int32_t verified = 0; // drafts
-  int32_t drafting = 0; // sequences that the chosen drafter drafts for
-  int64_t backlog = 0;  // theirs
-  int32_t budget = 0;   // of StaleBudget
+  int32_t verified = 0;         // drafts
+  int32_t drafting = 0;         // sequences that the chosen drafter drafts for
+  int64_t backlog = 0;          // theirs
+  int32_t budget = 0;           // of StaleBudget
+  std::vector<double> forecast; // of EarlyStop
   bool isPlainTurn = false;
   int probedState = -1, probedSource = -1; // -1: none
 

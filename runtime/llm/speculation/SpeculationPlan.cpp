@@ -7,8 +7,8 @@
 namespace dspark::llm {
 namespace {
 
-constexpr int64_t kPlainEvery = 64;   // drafting steps: one without drafts keeps the comparison honest
-constexpr int32_t kProbeDrafts = 4;   // of one sequence
+constexpr int64_t kPlainEvery = 128;  // drafting steps: one without drafts keeps the comparison honest
+constexpr int32_t kProbeDrafts = 2;   // of one sequence
 constexpr int32_t kHorizonSteps = 64; // at most, over which a drafter's catching up is spread
 
 } // namespace
@@ -34,9 +34,12 @@ double Speculation::stepSeconds(int32_t drafts) const {
 
 /// Of the step by drafts verified besides those that are settled.
 StepSeconds Speculation::verifySeconds() const {
+  int32_t longest = 0;
+  for (const Source &source : sources)
+    longest = std::max(longest, source.given.drafter->longestDraft());
   int64_t most = 0;
   for (const DecodingState &state : states)
-    most += std::max(state.limit, 0);
+    most += std::clamp(state.limit, 0, longest);
   StepSeconds seconds;
   for (int32_t n = verified; n <= std::max<int64_t>(std::min(most, load.room), verified); ++n)
     seconds.push_back(stepSeconds(n));
@@ -142,13 +145,14 @@ void Speculation::draftByChoice(const std::vector<DraftOption> &given, std::vect
     }
   drafting = int32_t(requests.size());
   budget = scheduleBest(expected, later(verify, choice.draftSeconds)).drafts;
+  forecast = inOrder(expected);
   if (!propose(index, requests, of))
     return;
   for (size_t i : of) {
     if (planned[i].source != choice.option)
       continue;
     estimates[i] = estimate(i);
-    sources[index].estimator.drafted(states[i].sequence, estimates[i]);
+    sources[index].estimator.drafted(states[i].sequence, planned[i].draft);
   }
 }
 
@@ -163,7 +167,7 @@ Schedule Speculation::schedule(std::span<const Estimates> estimates, const StepS
   }
   if (options.admission == SpeculationOptions::Admission::StaleBudget)
     return scheduleBudget(estimates, budget, step);
-  return scheduleEarlyStop(estimates, convexHull(step));
+  return scheduleEarlyStop(estimates, step, forecast);
 }
 
 /// Drafts for one sequence by a source that was not used for long, and verifies that whatever it promises:
@@ -190,7 +194,7 @@ void Speculation::probe() {
     }
     if (propose(s, {&request, 1}, {&state, 1}) && planned[state].source >= 0) {
       const Estimates estimates = estimate(state);
-      source.estimator.drafted(states[state].sequence, estimates);
+      source.estimator.drafted(states[state].sequence, planned[state].draft);
       verifyFirst(state, int32_t(estimates.size()), estimates);
     }
     if (drafting > 0 || verified > 0) {
@@ -214,8 +218,11 @@ std::span<const PlannedDraft> Speculation::plan(std::span<const DecodingState> g
   choice = {};
   verified = drafting = budget = 0;
   backlog = 0;
+  forecast.clear();
   probedState = probedSource = -1;
   isPlainTurn = busySteps >= kPlainEvery;
+  for (Source &source : sources)
+    source.estimator.nextStep();
   if (states.empty() || sources.empty() || isPlainTurn)
     return planned;
   const auto isParked = [](const Source &source) { return source.ledger.parked(); };

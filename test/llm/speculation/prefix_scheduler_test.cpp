@@ -10,11 +10,14 @@ using testing::ElementsAre;
 
 // The DSpark paper's appendix A: steps per second 1, 0.5, 0.45.
 const StepSeconds kJagged = {1, 2, 1 / 0.45};
+const std::vector<double> kForecast = {0.8, 0.7}; // the first pays together with such a second
 
 TEST(PrefixScheduler, earlyStopStopsWhereThePaperSays) {
   const std::vector<Estimates> sure{{0.8f, 0.9f}}, unsure{{0.8f, 0.0f}};
   EXPECT_EQ(scheduleEarlyStop(sure, kJagged).drafts, 0);
   EXPECT_EQ(scheduleEarlyStop(unsure, kJagged).drafts, 0);
+  EXPECT_EQ(scheduleEarlyStop(sure, kJagged, kForecast).drafts, 2);
+  EXPECT_EQ(scheduleEarlyStop(unsure, kJagged, kForecast).drafts, 1) << "the first alike for both";
   EXPECT_EQ(scheduleBest(sure, kJagged).drafts, 2);
   EXPECT_EQ(scheduleBest(unsure, kJagged).drafts, 0);
   EXPECT_NEAR(scheduleBest(sure, kJagged).tokensPerSecond, 1.134, 1e-6);
@@ -59,7 +62,7 @@ template <typename Scheduler> double shareOfFirst(Scheduler schedule) {
 TEST(PrefixScheduler, onlySearchThatLooksAheadBiasesThePapersExample) {
   // Standard deviation of a share of 50,000: 0.002 at 0.7, 0.0016 at 0.85; bounds of 5 of them.
   EXPECT_NEAR(shareOfFirst([](auto &e) { return scheduleEarlyStop(e, kJagged); }), 0.7, 0.01);
-  EXPECT_NEAR(shareOfFirst([](auto &e) { return scheduleEarlyStop(e, convexHull(kJagged)); }), 0.7, 0.01);
+  EXPECT_NEAR(shareOfFirst([](auto &e) { return scheduleEarlyStop(e, kJagged, kForecast); }), 0.7, 0.01);
   EXPECT_NEAR(shareOfFirst([](auto &e) { return scheduleBudget(e, 1, kJagged); }), 0.7, 0.01);
   EXPECT_NEAR(shareOfFirst([](auto &e) { return scheduleBudget(e, 2, kJagged); }), 0.7, 0.01);
   EXPECT_NEAR(shareOfFirst([](auto &e) { return scheduleBest(e, kJagged); }), 0.85, 0.008);
@@ -77,7 +80,7 @@ TEST(PrefixScheduler, takesPrefixesAndBreaksTiesByPosition) {
   EXPECT_EQ(scheduleBest(std::vector<Estimates>{{NAN, 1}}, seconds).drafts, 0);
 }
 
-TEST(PrefixScheduler, earlyStopFindsTheOptimumOnConvexSecondsAndOnTheHullOfStairs) {
+TEST(PrefixScheduler, earlyStopFindsTheOptimumOnConvexSecondsAndOnStairsThatWereForecast) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     std::vector<Estimates> sequences(1 + seed % 5);
     for (size_t s = 0; s < sequences.size(); ++s)
@@ -91,13 +94,10 @@ TEST(PrefixScheduler, earlyStopFindsTheOptimumOnConvexSecondsAndOnTheHullOfStair
       stairs.push_back(n % 4 == 1 ? stairs.back() + 0.4 : stairs.back());
     }
     EXPECT_EQ(scheduleEarlyStop(sequences, convex).drafts, scheduleBest(sequences, convex).drafts);
-    const StepSeconds hull = convexHull(stairs);
-    EXPECT_EQ(scheduleEarlyStop(sequences, hull).drafts, scheduleBest(sequences, hull).drafts);
-    for (size_t n = 0; n < hull.size(); ++n) {
-      EXPECT_LE(hull[n], stairs[n] + 1e-12);
-      if (n > 0 && n + 1 < hull.size())
-        EXPECT_LE(2 * hull[n], hull[n - 1] + hull[n + 1] + 1e-9);
-    }
+    const Schedule best = scheduleBest(sequences, stairs);
+    EXPECT_EQ(scheduleEarlyStop(sequences, stairs, inOrder(sequences)).drafts, best.drafts);
+    const int32_t caught = scheduleEarlyStop(sequences, stairs).drafts;
+    EXPECT_TRUE(caught % 4 == 0 || caught == 6 * int32_t(sequences.size())) << "the end of a stair is free";
   }
 }
 
