@@ -181,7 +181,7 @@ private:
     };
     if (int axes = reducedAxes(root); axes > 0)
       add(analysis.info(root->getOperand(0)), axes);
-    if (root->getNumResults() != 1 || !isElementwise(root))
+    if (root->getNumResults() != 1 || !isElementwise(root) || !isResult(root->getResult(0)))
       return groups;
     for (int axes : axesOfReductions)
       add(analysis.info(root->getResult(0)), axes);
@@ -221,13 +221,17 @@ private:
     return results;
   }
 
+  /// Programs compute conditions, but their results are f32.
+  static bool isResult(Value value) { return cast<TensorType>(value.getType()).getElementType().isF32(); }
+
   /// Whether everything outside the group that uses the producer comes after the root, where the region will
-  /// be.
+  /// be, and can have it from there.
   static bool isFreeBefore(Operation *producer, const Group &group) {
     Operation *root = group.ops.front();
     return llvm::all_of(producer->getUsers(), [&](Operation *user) {
       Operation *ancestor = root->getBlock()->findAncestorOpInBlock(*user);
-      return group.has(user) || (ancestor && root->isBeforeInBlock(ancestor));
+      return group.has(user) ||
+             (ancestor && root->isBeforeInBlock(ancestor) && isResult(producer->getResult(0)));
     });
   }
 

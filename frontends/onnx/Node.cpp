@@ -74,6 +74,9 @@ mlir::NamedAttribute Node::attr(std::string_view name, std::string_view value) c
 mlir::NamedAttribute Node::attr(std::string_view name, const std::vector<int64_t> &values) const {
   return graph.ops().attr(name, llvm::ArrayRef<int64_t>(values));
 }
+mlir::NamedAttribute Node::attr(std::string_view name, const std::vector<double> &values) const {
+  return graph.ops().attr(name, llvm::ArrayRef<double>(values));
+}
 
 Attributes Node::pick(std::string_view names) {
   Attributes picked;

@@ -98,6 +98,7 @@ public:
     return attr(name, std::string_view(value));
   }
   mlir::NamedAttribute attr(std::string_view name, const std::vector<int64_t> &values) const;
+  mlir::NamedAttribute attr(std::string_view name, const std::vector<double> &values) const;
   /// The node's own attributes of these names that it has, in the words of OpRow::attributes (types are
   /// optional).
   Attributes pick(std::string_view names);

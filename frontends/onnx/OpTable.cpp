@@ -8,10 +8,12 @@ namespace dspark::onnx {
 static const std::vector<const OpRow *> &sortedRows() {
   static const std::vector<const OpRow *> sorted = [] {
     std::vector<const OpRow *> rows;
-    for (OpRows family : {elementwiseRows(), reduceRows(), normRows(), movementRows(), indexRows(),
-                          contractionRows(), quantRows(), recurrentRows(), attentionRows(), imageRows(),
-                          generatorRows(), lossRows(), controlRows(), sequenceRows(), textRows(),
-                          microsoftRows(), microsoftQuantRows(), contribRows(), mlRows()})
+    for (OpRows family :
+         {elementwiseRows(), reduceRows(),         normRows(),      movementRows(),  indexRows(),
+          contractionRows(), quantRows(),          recurrentRows(), attentionRows(), imageRows(),
+          generatorRows(),   lossRows(),           controlRows(),   sequenceRows(),  textRows(),
+          microsoftRows(),   microsoftQuantRows(), contribRows(),   expertRows(),    mlRows(),
+          mlFeatureRows(),   mlPredictorRows(),    mlTreeRows()})
       for (const OpRow &row : family)
         rows.push_back(&row);
     std::ranges::sort(rows, {},

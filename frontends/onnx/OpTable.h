@@ -79,6 +79,10 @@ OpRows textRows();
 OpRows microsoftRows();
 OpRows microsoftQuantRows();
 OpRows contribRows();
+OpRows expertRows();
 OpRows mlRows();
+OpRows mlFeatureRows();
+OpRows mlPredictorRows();
+OpRows mlTreeRows();
 
 } // namespace dspark::onnx

@@ -1,10 +1,11 @@
-// The ml family: classical machine learning (ai.onnx.ml on numbers), n-gram counts, and determinants.
+// The ml family: classical machine learning (ai.onnx.ml on numbers), n-gram counts, determinants and inverses.
 #pragma once
 #include "kernels/common/kernel.h"
 
 namespace dspark {
 
 InferStatus inferDet(InferContext &ctx);
+InferStatus inferInverse(InferContext &ctx);
 InferStatus inferBinarizer(InferContext &ctx);
 InferStatus inferLabelEncoder(InferContext &ctx);
 InferStatus inferTfIdf(InferContext &ctx);
@@ -14,6 +15,7 @@ InferStatus inferTreeEnsemble(InferContext &ctx);
   void prepare##Name(const KernelCall &call, KernelWork &work);                                              \
   void run##Name(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 DSPARK_ML_KERNEL(Det)
+DSPARK_ML_KERNEL(Inverse)
 DSPARK_ML_KERNEL(Binarizer)
 DSPARK_ML_KERNEL(LabelEncoder)
 DSPARK_ML_KERNEL(TfIdf)

@@ -6,6 +6,7 @@ namespace dspark {
 std::span<const Kernel> mlKernels() {
   static constexpr Kernel kRows[] = {
       {"det", "det_reference", Isa::Baseline, nullptr, prepareDet, runDet},
+      {"inverse", "inverse_reference", Isa::Baseline, nullptr, prepareInverse, runInverse},
       {"binarizer", "binarizer_reference", Isa::Baseline, nullptr, prepareBinarizer, runBinarizer},
       {"label_encoder", "label_encoder_reference", Isa::Baseline, nullptr, prepareLabelEncoder,
        runLabelEncoder},

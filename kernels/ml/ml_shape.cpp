@@ -59,6 +59,14 @@ InferStatus inferDet(InferContext &ctx) {
   return InferStatus::Ok;
 }
 
+// X [...,M,M] -> [...,M,M]
+InferStatus inferInverse(InferContext &ctx) {
+  if (inferDet(ctx) == InferStatus::Error)
+    return InferStatus::Error;
+  ctx.out[0] = ctx.in[0];
+  return InferStatus::Ok;
+}
+
 InferStatus inferBinarizer(InferContext &ctx) {
   if (!checkCounts(ctx, 1, 1, 1, 1) || !expectNumber(ctx, 0))
     return InferStatus::Error;
@@ -188,6 +196,7 @@ InferStatus inferTreeEnsemble(InferContext &ctx) {
 std::span<const OpEntry> mlOps() {
   static constexpr OpEntry kOps[] = {
       {"det", inferDet},
+      {"inverse", inferInverse},
       {"binarizer", inferBinarizer, 0b1},
       {.name = "label_encoder", .infer = inferLabelEncoder, .takesStrings = true},
       {.name = "tf_idf_vectorizer", .infer = inferTfIdf, .takesStrings = true},

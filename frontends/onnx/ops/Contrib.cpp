@@ -2,6 +2,7 @@
 // embeddings, convolutions with an activation. onnxruntime's documentation of contrib operators is the
 // reference.
 #include "frontends/onnx/Node.h"
+#include "frontends/onnx/ops/CropAndResize.h"
 #include <cmath>
 
 namespace dspark::onnx {
@@ -415,6 +416,7 @@ constexpr OpRow rows[] = {
                       "strides:I")),
     in(kDomain, built("NhwcConv", 1, {2, 3}, buildNhwcConv,
                       "auto_pad:s dilations:I group:i kernel_shape:I pads:I strides:I")),
+    in(kDomain, built("CropAndResize", 1, {4, 4}, buildCropAndResize, "extrapolation_value:f mode:s")),
     in(kDomain, direct("Trilu", 1, {1, 2}, "trilu", "upper:i")),
     in(kDomain, built("Unique", 1, {1, 1, 3, 3}, buildUnique)),
     in(kDomain, built("GatherBlockQuantized", 1, {3, 4}, buildGatherBlockQuantized,

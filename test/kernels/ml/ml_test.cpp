@@ -9,6 +9,26 @@ namespace {
 
 std::vector<float> values(const Tensor &t) { return {t.as<float>(), t.as<float>() + t.elements()}; }
 
+TEST(Inverse, TimesItsMatrixIsTheIdentity) {
+  std::mt19937 rng(5);
+  Tensor x = uniform({3, 7, 7}, rng); // of -1..1
+  for (int64_t i = 0; i < 3 * 7; ++i)
+    x.as<float>()[i / 7 * 49 + i % 7 * 8] += 8;
+  Tensor y = runOp("inverse", {x})[0];
+  ASSERT_EQ(y.dims, x.dims);
+  // Rows of x have sizes of at most 15 in sum, and entries of y are at most 1 (the diagonal outweighs the
+  // rest by 1): what rounding y to f32 changes in a sum is at most 15 * 2^-24.
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const float *row = x.as<float>() + i / 7 * 7, *column = y.as<float>() + i / 49 * 49 + i % 7;
+    double sum = 0;
+    for (int64_t k = 0; k < 7; ++k)
+      sum += double(row[k]) * double(column[7 * k]);
+    EXPECT_NEAR(sum, i % 49 % 8 == 0, 9e-7);
+  }
+  EXPECT_EQ(runOp("inverse", {floats({0, 2, 4, 0}, {2, 2})})[0].as<float>()[1], 0.25f); // needs a pivot
+  EXPECT_THAT(refusal("inverse", {zeros(DType::F32, {2, 3})}), testing::HasSubstr("must be square"));
+}
+
 TEST(Det, PivotsAndSigns) {
   Tensor x = floats({0, 1, 1, 0, 2, 3, 4, 6, 1, 2, 3, 4}, {3, 2, 2});
   EXPECT_THAT(values(runOp("det", {x})[0]), testing::ElementsAre(-1, 0, -2));
