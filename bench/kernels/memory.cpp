@@ -310,14 +310,50 @@ Case attention(DType type, int64_t heads, int64_t kvHeads, int64_t queries, int6
   return c;
 }
 
+// The last `queries` tokens of one sequence, whose pages of 16 tokens lie scattered.
+Case paged(DType cache, int64_t heads, int64_t kvHeads, int64_t queries, int64_t keys, int64_t size) {
+  constexpr int64_t kPage = 16;
+  int64_t pages = keys / kPage;
+  char name[128];
+  std::snprintf(name, sizeof(name), "paged %s %lldx%lld heads %lld/%lld size %lld", typeName(cache),
+                (long long)queries, (long long)keys, (long long)heads, (long long)kvHeads, (long long)size);
+  Case c{name, "paged_attention", {normal({queries, heads, size})}};
+  for (int i = 0; i < 2; ++i)
+    c.in.push_back({cache, {pages, kvHeads, kPage, size}});
+  c.in.push_back({T::I64, {2}, 0, 0, {0, queries}});
+  c.in.push_back({T::I64, {1}, 0, 0, {keys}});
+  Operand table{T::I64, {1, pages}};
+  for (int64_t i = 0; i < pages; ++i)
+    table.contents.push_back(i * 5 % pages); // pages: a power of two
+  c.in.push_back(std::move(table));
+  c.limit = queries > 16 ? Limit::MultiplyAdd : Limit::Bandwidth;
+  c.tolerance = cache == T::F32 ? 1e-5 : 1e-2;
+  return c;
+}
+
 std::vector<Case> attentionCases() {
   return {
-      attention(T::F32, 2, 2, 1024, 1024, 64, true),  attention(T::F32, 1, 1, 4096, 4096, 128, true),
-      attention(T::F32, 4, 1, 1024, 1024, 64, true),  attention(T::F16, 2, 2, 1024, 1024, 64, true),
-      attention(T::F32, 12, 12, 128, 128, 32, false), attention(T::F32, 12, 12, 197, 197, 64, false),
-      attention(T::F32, 1, 1, 8192, 8192, 64, true),  attention(T::F32, 8, 8, 1, 1024, 64, true),
-      attention(T::F32, 8, 8, 1, 8192, 64, true),     attention(T::F32, 8, 2, 1, 32768, 64, true),
-      attention(T::F16, 8, 2, 1, 32768, 64, true),    attention(T::F32, 8, 2, 4, 8192, 128, true),
+      paged(T::F32, 9, 3, 1, 512, 64),
+      paged(T::F32, 9, 3, 1, 4096, 64),
+      paged(T::F16, 9, 3, 1, 512, 64),
+      paged(T::F16, 9, 3, 1, 4096, 64),
+      paged(T::F32, 4, 1, 1, 512, 256),
+      paged(T::F32, 4, 1, 1, 4096, 256),
+      paged(T::F16, 4, 1, 1, 4096, 256),
+      paged(T::F32, 9, 3, 512, 512, 64),
+      paged(T::F16, 9, 3, 512, 512, 64),
+      attention(T::F32, 2, 2, 1024, 1024, 64, true),
+      attention(T::F32, 1, 1, 4096, 4096, 128, true),
+      attention(T::F32, 4, 1, 1024, 1024, 64, true),
+      attention(T::F16, 2, 2, 1024, 1024, 64, true),
+      attention(T::F32, 12, 12, 128, 128, 32, false),
+      attention(T::F32, 12, 12, 197, 197, 64, false),
+      attention(T::F32, 1, 1, 8192, 8192, 64, true),
+      attention(T::F32, 8, 8, 1, 1024, 64, true),
+      attention(T::F32, 8, 8, 1, 8192, 64, true),
+      attention(T::F32, 8, 2, 1, 32768, 64, true),
+      attention(T::F16, 8, 2, 1, 32768, 64, true),
+      attention(T::F32, 8, 2, 4, 8192, 128, true),
       attention(T::F16, 8, 2, 16, 8192, 128, true),
   };
 }

@@ -176,6 +176,7 @@ private:
       }
     }
     score(first, from, to, rows);
+    prefetchValues(first, from, to, rows);
     for (int64_t r = 0; r < rows; ++r) {
       m.parts[r] = {};
       if (m.blockLow[r] < m.blockHigh[r])
@@ -205,27 +206,50 @@ private:
   }
 
   void score(int64_t first, int64_t from, int64_t to, int64_t rows) {
-    for (int64_t j = from / kKeyPanel * kKeyPanel; j < to; j += s.keysPerStep) {
+    from = from / kKeyPanel * kKeyPanel;
+    prefetchPanel(first, from, to);
+    for (int64_t j = from; j < to; j += s.keysPerStep) {
       int64_t end = std::min(j + s.keysPerStep, to);
       Span see = seeing(j, end, rows);
+      bool isDirect = see.end - see.begin <= kDirectRows;
       for (int64_t k = j; k < end; k += kKeyPanel) {
         int64_t count = std::min(kKeyPanel, end - k);
-        source.prefetchKeys(first + k, count);
+        prefetchPanel(first, k + kKeyPanel, to);
         source.keys(first + k, count, m.staged, m.pointers);
         std::fill(m.pointers + count, m.pointers + kKeyPanel, m.pointers[count - 1]);
-        core.pack(m.pointers, s.size, m.panels + (k - j) * s.size);
+        if (isDirect)
+          core.keyScores(m.q + see.begin * s.size, see.end - see.begin, s.size, m.pointers,
+                         m.scores + see.begin * kKeyBlock + k);
+        else
+          core.pack(m.pointers, s.size, m.panels + (k - j) * s.size);
       }
+      if (isDirect)
+        continue;
       core.scores(m.q + see.begin * s.size, see.end - see.begin, s.size, m.panels, padded(end - j),
                   m.scores + see.begin * kKeyBlock + j);
     }
   }
 
+  // The keys of the panel at `from`, a panel before they are read.
+  void prefetchPanel(int64_t first, int64_t from, int64_t to) {
+    if (from < to)
+      source.prefetchKeys(first + from, std::min(kKeyPanel, to - from));
+  }
+
+  // Few rows are bound by the reading of the values, and ask for them in small steps, one ahead; the first is
+  // asked for before the weights are made.
+  int64_t valueStep(int64_t rows) const { return rows <= kDirectRows ? kKeyPanel : s.valuesPerStep; }
+  void prefetchValues(int64_t first, int64_t from, int64_t to, int64_t rows) {
+    if (from < to)
+      source.prefetchValues(first + from, std::min(valueStep(rows), to - from));
+  }
+
   void weighValues(int64_t first, int64_t from, int64_t to, int64_t rows) {
     std::fill_n(m.part, rows * s.paddedWidth, 0.0f);
-    for (int64_t j = from; j < to; j += s.valuesPerStep) {
-      int64_t count = std::min(s.valuesPerStep, to - j);
+    for (int64_t j = from, step = valueStep(rows); j < to; j += step) {
+      int64_t count = std::min(step, to - j);
       Span see = seeing(j, j + count, rows);
-      source.prefetchValues(first + j, count);
+      prefetchValues(first, j + step, to, rows);
       source.values(first + j, count, rows, m.staged, m.pointers);
       core.values(m.scores + see.begin * kKeyBlock, m.blockLow + see.begin, m.blockHigh + see.begin,
                   see.end - see.begin, m.pointers, j, j + count, s.paddedWidth,

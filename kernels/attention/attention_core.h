@@ -24,6 +24,9 @@ inline constexpr int64_t kChunkBlocks = 4, kChunk = kChunkBlocks * kKeyBlock;
 /// Keys of one packed panel, and what widths of value rows are padded to: the lanes of the widest level.
 inline constexpr int64_t kKeyPanel = 16;
 
+/// Up to so many query rows take keys as they lie: packing serves them too rarely.
+inline constexpr int64_t kDirectRows = 4;
+
 /// What one row has of one block, or of all so far, beside its weighted values: their common factor is
 /// exp(max), their weights add up to sum.
 struct AttentionPart {
@@ -36,6 +39,8 @@ struct AttentionCore {
   /// q is [rows][size], scores [rows][kKeyBlock]; panels of `keys` keys lie one behind the other.
   void (*scores)(const float *q, int64_t rows, int64_t size, const float *panels, int64_t keys,
                  float *scores);
+  /// The same of one panel's keys, which may repeat, as rows; for up to kDirectRows rows of q.
+  void (*keyScores)(const float *q, int64_t rows, int64_t size, const float *const *keys, float *scores);
   /// Scores [low, high) of a row become weights. softcap 0 is none; a null bias is zero; -inf in it hides.
   AttentionPart (*weigh)(float *row, int64_t low, int64_t high, float softcap, const float *bias);
   /// out [rows][width] += the values [begin, end) of the block that row r sees, [low[r], high[r]);

@@ -34,7 +34,7 @@ DSPARK_SIMD v8 twoQuarters(const float *low, const float *high) {
                                  v4(*reinterpret_cast<const v4Unaligned *>(high)), 0, 1, 2, 3, 4, 5, 6, 7);
 }
 // Columns d .. d+3 of eight rows: a 4x4 transpose in either half.
-DSPARK_SIMD void packFour(const float *const *rows, int64_t d, float *to) {
+DSPARK_SIMD void fourColumns(const float *const *rows, int64_t d, v8 (&columns)[4]) {
   v8 v[4];
   for (int i = 0; i < 4; ++i)
     v[i] = twoQuarters(rows[i] + d, rows[i + 4] + d);
@@ -42,10 +42,14 @@ DSPARK_SIMD void packFour(const float *const *rows, int64_t d, float *to) {
   v8 highs01 = __builtin_shufflevector(v[0], v[1], 2, 10, 3, 11, 6, 14, 7, 15);
   v8 lows23 = __builtin_shufflevector(v[2], v[3], 0, 8, 1, 9, 4, 12, 5, 13);
   v8 highs23 = __builtin_shufflevector(v[2], v[3], 2, 10, 3, 11, 6, 14, 7, 15);
-  v8 columns[4] = {__builtin_shufflevector(lows01, lows23, 0, 1, 8, 9, 4, 5, 12, 13),
-                   __builtin_shufflevector(lows01, lows23, 2, 3, 10, 11, 6, 7, 14, 15),
-                   __builtin_shufflevector(highs01, highs23, 0, 1, 8, 9, 4, 5, 12, 13),
-                   __builtin_shufflevector(highs01, highs23, 2, 3, 10, 11, 6, 7, 14, 15)};
+  columns[0] = __builtin_shufflevector(lows01, lows23, 0, 1, 8, 9, 4, 5, 12, 13);
+  columns[1] = __builtin_shufflevector(lows01, lows23, 2, 3, 10, 11, 6, 7, 14, 15);
+  columns[2] = __builtin_shufflevector(highs01, highs23, 0, 1, 8, 9, 4, 5, 12, 13);
+  columns[3] = __builtin_shufflevector(highs01, highs23, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+DSPARK_SIMD void packFour(const float *const *rows, int64_t d, float *to) {
+  v8 columns[4];
+  fourColumns(rows, d, columns);
   for (int i = 0; i < 4; ++i)
     *reinterpret_cast<v8Unaligned *>(to + i * kKeyPanel) = columns[i];
 }
@@ -112,6 +116,47 @@ void scores(const float *q, int64_t rows, int64_t size, const float *panels, int
   for (; r + kTileRows <= rows; r += kTileRows)
     scoreRows<kTileRows>(q + r * size, size, panels, count, scores + r * kKeyBlock);
   scoreRest<kTileRows - 1>(q + r * size, rows - r, size, panels, count, scores + r * kKeyBlock);
+}
+
+DSPARK_SIMD v8 fmaEight(float a, v8 b, v8 c) {
+#ifdef __FMA__
+  return __builtin_elementwise_fma(v8(a), b, c);
+#else
+  return v8(a) * b + c;
+#endif
+}
+
+/// R rows by one panel's keys, transposed in registers: the same sums, d ascending.
+template <int R> void keyScoresOf(const float *q, int64_t size, const float *const *keys, float *scores) {
+  v8 acc[R][2] = {};
+  int64_t d = 0;
+  for (; d + 4 <= size; d += 4)
+    for (int half = 0; half < 2; ++half) {
+      v8 columns[4];
+      fourColumns(keys + 8 * half, d, columns);
+      for (int i = 0; i < 4; ++i)
+        for (int r = 0; r < R; ++r)
+          acc[r][half] = fmaEight(q[r * size + d + i], columns[i], acc[r][half]);
+    }
+  for (; d < size; ++d)
+    for (int half = 0; half < 2; ++half) {
+      v8 column;
+      for (int j = 0; j < 8; ++j)
+        column[j] = keys[8 * half + j][d];
+      for (int r = 0; r < R; ++r)
+        acc[r][half] = fmaEight(q[r * size + d], column, acc[r][half]);
+    }
+  for (int r = 0; r < R; ++r)
+    for (int half = 0; half < 2; ++half)
+      *reinterpret_cast<v8Unaligned *>(scores + r * kKeyBlock + 8 * half) = acc[r][half];
+}
+
+void keyScores(const float *q, int64_t rows, int64_t size, const float *const *keys, float *scores) {
+  static_assert(kDirectRows == 4 && kKeyPanel == 16);
+  constexpr decltype(&keyScoresOf<1>) kTable[] = {keyScoresOf<1>, keyScoresOf<2>, keyScoresOf<3>,
+                                                  keyScoresOf<4>};
+  if (rows > 0)
+    kTable[rows - 1](q, size, keys, scores);
 }
 
 template <typename Join> DSPARK_SIMD float across(vf v, Join join) {
@@ -289,6 +334,6 @@ void finish(const AttentionPart &total, const float *values, float sink, float u
 } // namespace
 
 extern const AttentionCore DSPARK_ATTENTION_CORE;
-constinit const AttentionCore DSPARK_ATTENTION_CORE = {pack, scores, weigh, values, merge, finish};
+constinit const AttentionCore DSPARK_ATTENTION_CORE = {pack, scores, keyScores, weigh, values, merge, finish};
 
 } // namespace dspark

@@ -29,16 +29,22 @@ struct PagedRows {
   const TensorView &cache, &scales;
   int64_t sequence, head, width;
 
+  int64_t rowBytes() const { return width * (dtypeBits(cache.type) / 8); }
+  /// Calls f(i, at, n) for places first + i, i < count, page by page: n rows of the cache from row `at` on.
+  template <typename F> void runs(int64_t first, int64_t count, F f) const {
+    for (int64_t i = 0; i < count;) {
+      int64_t slot = (first + i) % layout.pageSize, n = std::min(layout.pageSize - slot, count - i);
+      f(i, (layout.page(sequence, first + i) * cache.dim(1) + head) * layout.pageSize + slot, n);
+      i += n;
+    }
+  }
   /// Calls f(i, row, scale) for places first + i, i < count.
   template <typename F> void each(int64_t first, int64_t count, F f) const {
-    int64_t size = dtypeBits(cache.type) / 8;
-    for (int64_t i = 0; i < count;) {
-      int64_t slot = (first + i) % layout.pageSize;
-      int64_t at = (layout.page(sequence, first + i) * cache.dim(1) + head) * layout.pageSize + slot;
-      for (; slot < layout.pageSize && i < count; ++slot, ++at, ++i)
-        f(i, cache.as<const char>() + at * width * size,
-          scales.present() ? scales.as<const float>()[at] : 1.0f);
-    }
+    runs(first, count, [&](int64_t i, int64_t at, int64_t n) {
+      const char *row = cache.as<const char>() + at * rowBytes();
+      for (int64_t j = 0; j < n; ++j, row += rowBytes())
+        f(i + j, row, scales.present() ? scales.as<const float>()[at + j] : 1.0f);
+    });
   }
 };
 
@@ -75,8 +81,9 @@ private:
     });
   }
   void prefetch(const PagedRows &from, int64_t first, int64_t count) const {
-    int64_t bytes = from.width * (dtypeBits(from.cache.type) / 8);
-    from.each(first, count, [&](int64_t, const char *row, float) { prefetchRow(row, bytes); });
+    from.runs(first, count, [&](int64_t, int64_t at, int64_t n) {
+      prefetchRow(from.cache.as<const char>() + at * from.rowBytes(), n * from.rowBytes());
+    });
   }
 
   const PagedState &s;
