@@ -117,7 +117,7 @@ struct AttendScratch {
 
 private:
   template <typename T> T *take(int64_t count) {
-    T *at = reinterpret_cast<T *>(base + size);
+    T *at = base ? reinterpret_cast<T *>(base + size) : nullptr; // null: only the size is asked for
     size += (size_t(count) * sizeof(T) + 63) & ~size_t(63);
     return at;
   }
