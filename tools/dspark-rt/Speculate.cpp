@@ -56,9 +56,13 @@ StatusOr<std::unique_ptr<llm::Speculation>> makeSpeculation(const std::string &c
     sources[0] = std::move(*source);
     longest = kLongestModelDraft;
   }
-  DSPARK_ASSIGN_OR_RETURN(llm::CostTable steps,
-                          llm::measureSteps(*language.model, {.sequences = sequences, .drafts = longest}));
-  return llm::Speculation::create(language.model->facts().vocabulary, std::move(steps), std::move(sources));
+  auto steps = llm::measureSteps(*language.model, {.sequences = sequences, .drafts = longest});
+  if (!steps.isOk() &&
+      choice == "auto") // a machine so busy that more rows took no longer: nothing to decide by
+    return std::unique_ptr<llm::Speculation>();
+  if (!steps.isOk())
+    return steps.status();
+  return llm::Speculation::create(language.model->facts().vocabulary, std::move(*steps), std::move(sources));
 }
 
 } // namespace dspark

@@ -3,11 +3,14 @@
 #include <chrono>
 #include <limits>
 #include <numeric>
+#include <set>
 
 namespace dspark::llm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kMostDrafts = 32; // in one step; beyond, the table goes on with its slope
 
 // One step of `sequences` rows and `drafts` more, dealt out evenly; all sequences use the same pages.
 class Step {
@@ -45,11 +48,24 @@ private:
   int64_t tablePages = 0;
 };
 
+// Doublings, for one sequence and for the most: enough for interpolation, in a fraction of a second. Steps
+// that are run correct the table later.
+std::vector<CostPoint> pointsOf(const StepCostOptions &options) {
+  std::vector<CostPoint> points;
+  for (int32_t sequences : std::set{1, options.sequences}) {
+    int64_t most = std::min(int64_t(sequences) * options.drafts, std::max(kMostDrafts, int64_t(sequences)));
+    points.push_back({sequences, 0});
+    for (int64_t drafts = sequences; drafts <= most; drafts *= 2)
+      points.push_back({sequences, int32_t(drafts)});
+  }
+  return points;
+}
+
 } // namespace
 
 StatusOr<CostTable> measureSteps(ForwardModel &model, const StepCostOptions &options) {
   std::vector<CostPoint> measured;
-  for (CostPoint point : CostTable::pointsToMeasure(options.sequences, options.drafts)) {
+  for (CostPoint point : pointsOf(options)) {
     Step step(model.facts(), options.context, point);
     if (!step.fits)
       continue;

@@ -9,7 +9,7 @@ struct StepCostOptions {
   int32_t sequences = 1; // most sequences that run side by side
   int32_t drafts = 16;   // most drafts of one of them
   int64_t context = 64;  // tokens of each sequence
-  int repeats = 3;       // of each step, of which the fastest counts: noise only ever adds
+  int repeats = 2;       // of each step, of which the fastest counts: noise only ever adds
 };
 
 /// Runs steps of random tokens; what the cache held is lost, so this comes before anything is served. Errors:
