@@ -1,50 +1,102 @@
 #include "frontends/checkpoint/DecoderWeights.h"
-#include "runtime/format/PackedBits.h"
 
 namespace dspark::checkpoint {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using Blocks = std::shared_ptr<const BlockSource>;
+
+// Columns from `first` on.
+class ShiftedBlocks : public BlockSource {
+public:
+  ShiftedBlocks(Blocks whole, int64_t first) : whole(std::move(whole)), first(first) {}
+  void read(int64_t column, int64_t block, BlockValues &values) const override {
+    whole->read(first + column, block, values);
+  }
+
+private:
+  Blocks whole;
+  int64_t first;
+};
+
+// The columns of `upper`, then those of `lower`.
+class StackedBlocks : public BlockSource {
+public:
+  StackedBlocks(Blocks upper, Blocks lower, int64_t columns)
+      : upper(std::move(upper)), lower(std::move(lower)), columns(columns) {}
+  void read(int64_t column, int64_t block, BlockValues &values) const override {
+    column < columns ? upper->read(column, block, values) : lower->read(column - columns, block, values);
+  }
+
+private:
+  Blocks upper, lower;
+  int64_t columns; // of upper
+};
+
+} // namespace
 
 Matrix Matrix::slice(int64_t first, int64_t count) const {
   Matrix part = *this;
   part.n = count;
-  part.rows = [whole = rows, at = size_t(first * rowBytes), bytes = size_t(count * rowBytes)](
-                  std::vector<std::byte> &storage) -> StatusOr<std::span<const std::byte>> {
-    DSPARK_ASSIGN_OR_RETURN(auto all, whole(storage));
-    return all.subspan(at, bytes);
-  };
+  if (blocks)
+    part.blocks = [whole = blocks, first]() -> StatusOr<Blocks> {
+      DSPARK_ASSIGN_OR_RETURN(Blocks all, whole());
+      return Blocks(std::make_shared<ShiftedBlocks>(std::move(all), first));
+    };
+  else
+    part.rows = [whole = rows, at = size_t(first * rowBytes),
+                 bytes = size_t(count * rowBytes)](std::vector<std::byte> &storage) -> StatusOr<Bytes> {
+      DSPARK_ASSIGN_OR_RETURN(Bytes all, whole(storage));
+      return all.subspan(at, bytes);
+    };
   return part;
 }
 
 Matrix stack(const Matrix &first, const Matrix &second) {
   Matrix both = first;
   both.n += second.n;
-  both.rows = [a = first.rows,
-               b = second.rows](std::vector<std::byte> &storage) -> StatusOr<std::span<const std::byte>> {
-    std::vector<std::byte> made;
-    DSPARK_ASSIGN_OR_RETURN(auto upper, a(made));
-    storage.assign(upper.begin(), upper.end());
-    DSPARK_ASSIGN_OR_RETURN(auto lower, b(made));
-    storage.insert(storage.end(), lower.begin(), lower.end());
-    return std::span<const std::byte>(storage);
-  };
+  if (first.blocks)
+    both.blocks = [a = first.blocks, b = second.blocks, columns = first.n]() -> StatusOr<Blocks> {
+      DSPARK_ASSIGN_OR_RETURN(Blocks upper, a());
+      DSPARK_ASSIGN_OR_RETURN(Blocks lower, b());
+      return Blocks(std::make_shared<StackedBlocks>(std::move(upper), std::move(lower), columns));
+    };
+  else
+    both.rows = [a = first.rows, b = second.rows](std::vector<std::byte> &storage) -> StatusOr<Bytes> {
+      std::vector<std::byte> made;
+      DSPARK_ASSIGN_OR_RETURN(Bytes upper, a(made));
+      storage.assign(upper.begin(), upper.end());
+      DSPARK_ASSIGN_OR_RETURN(Bytes lower, b(made));
+      storage.insert(storage.end(), lower.begin(), lower.end());
+      return Bytes(storage);
+    };
   return both;
 }
 
 StatusOr<std::vector<std::byte>> packMatrix(const Matrix &matrix, bool isGated) {
   std::vector<std::byte> storage;
-  DSPARK_ASSIGN_OR_RETURN(auto rows, matrix.rows(storage));
-  if (matrix.layout.empty())
+  if (matrix.layout.empty()) {
+    DSPARK_ASSIGN_OR_RETURN(Bytes rows, matrix.rows(storage));
     return std::vector<std::byte>(rows.begin(), rows.end());
+  }
   std::optional<PackedFormat> format = PackedFormat::named(matrix.layout);
   std::optional<int64_t> bytes = !format   ? std::nullopt
                                  : isGated ? gatedBytes(*format, matrix.k, matrix.n)
                                            : format->bytes(matrix.k, matrix.n);
-  if (!bytes || (isGated && !matrix.isBlocks()))
+  if (!bytes)
     return invalidArgument("no packed form in layout '" + matrix.layout + "' of [" +
                            std::to_string(matrix.n) + ", " + std::to_string(matrix.k) + "]");
   std::vector<std::byte> packed(static_cast<size_t>(*bytes));
-  DSPARK_RETURN_IF_ERROR(
-      matrix.isBlocks() ? packGguf(matrix.layout, matrix.k, matrix.n, rows, packed, isGated)
-                        : packHalves(matrix.layout, matrix.k, matrix.n, /*isTransposed=*/true, rows, packed));
+  if (matrix.blocks) {
+    DSPARK_ASSIGN_OR_RETURN(Blocks blocks, matrix.blocks());
+    DSPARK_RETURN_IF_ERROR(packBlocks(*format, matrix.k, matrix.n, *blocks, packed, isGated));
+    return packed;
+  }
+  DSPARK_ASSIGN_OR_RETURN(Bytes rows, matrix.rows(storage));
+  DSPARK_RETURN_IF_ERROR(format->isFloat()
+                             ? packHalves(matrix.layout, matrix.k, matrix.n,
+                                          /*isTransposed=*/true, rows, packed, isGated)
+                             : packGguf(matrix.layout, matrix.k, matrix.n, rows, packed, isGated));
   return packed;
 }
 

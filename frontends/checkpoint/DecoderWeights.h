@@ -5,7 +5,9 @@
 // ffn_norm, ffn_gate, ffn_up, ffn_down, post_ffw_norm. Biases end in ".bias".
 #pragma once
 #include "runtime/base/Status.h"
+#include "runtime/format/PackedBits.h"
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,14 +15,19 @@
 
 namespace dspark::checkpoint {
 
-/// y = x W^T with W [n][k].
+/// y = x W^T with W [n][k]. Its bytes come as rows or, where a file has scales and codes apart, as blocks.
 struct Matrix {
-  std::string
-      layout; // the packed layout (docs/packed-weights.md) that holds it without loss; "": rows of f32
+  /// The packed layout (docs/packed-weights.md) that holds it without loss; "": rows of f32.
+  std::string layout;
   int64_t n = 0, k = 0;
   int64_t rowBytes = 0; // of one row, as `layout`'s source has them
   /// All rows; in the checkpoint's file, or made into `storage`. Keeps the file open.
   std::function<StatusOr<std::span<const std::byte>>(std::vector<std::byte> &storage)> rows;
+  /// Or blocks of `layout`, which keep what they read from alive.
+  std::function<StatusOr<std::shared_ptr<const BlockSource>>()> blocks;
+  /// The order in which blocks hold the terms, where it is not theirs (GPTQ's act-order): y is then the
+  /// product with x's terms in this order.
+  std::vector<int64_t> termOrder;
 
   bool isBlocks() const { return layout != "" && layout != "f16" && layout != "bf16"; }
   /// Rows [first, first + count) as a matrix of their own.
@@ -30,7 +37,7 @@ struct Matrix {
 /// Bytes of the packed weight; `isGated` interleaves the panels of its two halves (matmul's `gated`). Errors:
 /// sizes that overflow, a layout that cannot be gated.
 StatusOr<std::vector<std::byte>> packMatrix(const Matrix &matrix, bool isGated);
-/// The rows of `first` above those of `second`, which must have the same layout and k.
+/// The rows of `first` above those of `second`, which must have the same layout, k and order of terms.
 Matrix stack(const Matrix &first, const Matrix &second);
 
 class DecoderWeights {

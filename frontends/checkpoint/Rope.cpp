@@ -31,8 +31,9 @@ RopeTable yarnRope(double base, int64_t rotated, const YarnSettings &s) {
     return double(rotated) * std::log(double(s.originalContext) / (turns * 2 * std::numbers::pi)) /
            (2 * std::log(base));
   };
-  double low = std::max(std::floor(pairOf(s.betaFast)), 0.0);
-  double high = std::min(std::ceil(pairOf(s.betaSlow)), double(rotated - 1));
+  double low = pairOf(s.betaFast), high = pairOf(s.betaSlow);
+  low = std::max(s.isTruncated ? std::floor(low) : low, 0.0);
+  high = std::min(s.isTruncated ? std::ceil(high) : high, double(rotated - 1));
   if (low == high)
     high += 0.001; // Hugging Face's guard against division by zero
   RopeTable table = tableOf(base, rotated, [&](double i, double plain) {

@@ -146,6 +146,21 @@ Value GraphBuilder::packed(const std::string &name, const Matrix &matrix, bool i
   return factory.weight(loc(), key, DType::F32, {matrix.n, matrix.k}, matrix.layout);
 }
 
+Value GraphBuilder::ordered(Value x, const std::string &name, const Matrix &matrix) {
+  if (matrix.termOrder.empty())
+    return x;
+  std::string key = name + ".term_order";
+  if (!store.find(key)) {
+    Weight weight;
+    weight.type = DType::I64;
+    weight.dims = {matrix.k};
+    std::span<const std::byte> bytes = std::as_bytes(std::span(matrix.termOrder));
+    weight.owned.assign(bytes.begin(), bytes.end());
+    store.add(key, std::move(weight));
+  }
+  return op("gather", {x, factory.weight(loc(), key, DType::I64, {matrix.k})}, {attr("axis", int64_t(-1))});
+}
+
 Value GraphBuilder::matmul(Value x, const std::string &weight, int64_t n, int64_t k, Value residual) {
   std::optional<Matrix> matrix = matrixOf(weight, n, k);
   return matrix ? matmul(x, weight, *matrix, residual) : Value();
@@ -156,7 +171,7 @@ Value GraphBuilder::matmul(Value x, const std::string &name, const Matrix &matri
   if (!error.isOk())
     return {};
   place = name;
-  SmallVector<Value> operands = {x, packed(name, matrix, false)};
+  SmallVector<Value> operands = {ordered(x, name, matrix), packed(name, matrix, false)};
   if (weights.has(name + ".bias")) {
     auto bias = weights.vector(name + ".bias", matrix.n);
     if (!bias.isOk()) {
@@ -184,11 +199,14 @@ Value GraphBuilder::gated(Value x, const std::string &name, const Matrix &gate, 
   if (!error.isOk())
     return {};
   bool hasBias = weights.has(name + "_gate.bias") || weights.has(name + "_up.bias");
-  if (gate.layout == up.layout && gate.isBlocks() && !hasBias) {
+  if (gate.layout == up.layout && !gate.layout.empty() && gate.termOrder == up.termOrder && !hasBias) {
     place = name;
-    return op("matmul", {x, packed(name, checkpoint::stack(gate, up), true)},
-              {attr("trans_b", 1), attr("packed", StringRef(gate.layout)), attr("arithmetic", arithmetic),
-               attr("gated", 1), attr("activation", activation)});
+    SmallVector<NamedAttribute> attributes = {attr("trans_b", 1), attr("packed", StringRef(gate.layout)),
+                                              attr("gated", 1), attr("activation", activation)};
+    if (gate.isBlocks())
+      attributes.push_back(attr("arithmetic", arithmetic));
+    return op("matmul", {ordered(x, name, gate), packed(name, checkpoint::stack(gate, up), true)},
+              attributes);
   }
   Value opened = matmul(x, name + "_gate", gate, {}, activation);
   return binary("mul", opened, matmul(x, name + "_up", up));

@@ -67,6 +67,9 @@ private:
   /// The packed weight as a value; the same name gives the same weight.
   mlir::Value packed(const std::string &name, const checkpoint::Matrix &matrix, bool isGated);
 
+  /// x's terms in the order in which the matrix has them.
+  mlir::Value ordered(mlir::Value x, const std::string &name, const checkpoint::Matrix &matrix);
+
   const checkpoint::DecoderWeights &weights;
   WeightStore &store;
   const char *arithmetic;

@@ -1,10 +1,22 @@
 #include "frontends/language/ImportLanguageModel.h"
 #include "frontends/checkpoint/GgufDecoder.h"
 #include "frontends/checkpoint/GgufTokenizer.h"
+#include "frontends/checkpoint/HuggingFaceDecoder.h"
+#include "frontends/checkpoint/HuggingFaceTokenizer.h"
+#include "frontends/checkpoint/TextFile.h"
+#include <filesystem>
 #include <fstream>
 
 namespace dspark::language {
 namespace {
+
+Status checkVocabulary(const ImportedModel &model) {
+  if (int64_t(model.tokenizer.tokens.size()) <= model.config.vocabulary)
+    return Status::ok();
+  return corruptFile("the tokenizer has " + std::to_string(model.tokenizer.tokens.size()) +
+                     " tokens, more than the embedding's " + std::to_string(model.config.vocabulary) +
+                     " rows");
+}
 
 StatusOr<ImportedModel> importGguf(const std::shared_ptr<const checkpoint::GgufFile> &file,
                                    const DecoderOptions &options, mlir::MLIRContext &context) {
@@ -13,18 +25,38 @@ StatusOr<ImportedModel> importGguf(const std::shared_ptr<const checkpoint::GgufF
   DSPARK_ASSIGN_OR_RETURN(model.tokenizer, checkpoint::readGgufTokenizer(*file));
   if (const checkpoint::GgufValue *text = file->find("tokenizer.chat_template"))
     model.chatTemplate = std::string(text->string().value_or(""));
-  if (int64_t(model.tokenizer.tokens.size()) > model.config.vocabulary)
-    return corruptFile("the tokenizer has " + std::to_string(model.tokenizer.tokens.size()) +
-                       " tokens, more than the " + std::to_string(model.config.vocabulary) +
-                       " rows of 'token_embd.weight'");
+  DSPARK_RETURN_IF_ERROR(checkVocabulary(model));
   checkpoint::GgufWeights weights(file);
   DSPARK_ASSIGN_OR_RETURN(model.module, buildDecoder(model.config, weights, options, context, model.weights));
+  return model;
+}
+
+StatusOr<ImportedModel> importHuggingFace(const std::string &folder, const DecoderOptions &options,
+                                          mlir::MLIRContext &context) {
+  DSPARK_ASSIGN_OR_RETURN(std::optional<std::string> json, checkpoint::readTextFile(folder, "config.json"));
+  StatusOr<checkpoint::HuggingFaceConfig> config = checkpoint::readHuggingFaceConfig(json.value_or(""));
+  if (!config.isOk())
+    return config.status().in("config.json");
+  ImportedModel model;
+  model.config = config->decoder;
+  DSPARK_ASSIGN_OR_RETURN(checkpoint::HuggingFaceTokenizer tokenizer,
+                          checkpoint::readHuggingFaceTokenizer(folder));
+  model.tokenizer = std::move(tokenizer.spec);
+  model.chatTemplate = std::move(tokenizer.chatTemplate);
+  DSPARK_RETURN_IF_ERROR(checkVocabulary(model));
+  DSPARK_ASSIGN_OR_RETURN(auto tensors, checkpoint::SafeTensorsFolder::open(folder));
+  DSPARK_ASSIGN_OR_RETURN(auto weights, checkpoint::HuggingFaceWeights::open(tensors, *config));
+  DSPARK_ASSIGN_OR_RETURN(model.module,
+                          buildDecoder(model.config, *weights, options, context, model.weights));
   return model;
 }
 
 } // namespace
 
 bool isCheckpoint(const std::string &path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return std::filesystem::exists(std::filesystem::path(path) / "config.json", error);
   std::ifstream file(path, std::ios::binary);
   char magic[4] = {};
   file.read(magic, sizeof magic);
@@ -33,6 +65,11 @@ bool isCheckpoint(const std::string &path) {
 
 StatusOr<ImportedModel> importLanguageModel(const std::string &path, const DecoderOptions &options,
                                             mlir::MLIRContext &context) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    StatusOr<ImportedModel> model = importHuggingFace(path, options, context);
+    return model.isOk() ? std::move(model) : model.status().in(path);
+  }
   DSPARK_ASSIGN_OR_RETURN(std::shared_ptr<const checkpoint::GgufFile> file, checkpoint::GgufFile::open(path));
   StatusOr<ImportedModel> model = importGguf(file, options, context);
   if (!model.isOk())

@@ -5,7 +5,7 @@
 
 namespace dspark::language {
 
-/// Whether the file starts as a GGUF file does.
+/// Whether it is a folder with a config.json, or a file that starts as a GGUF file does.
 bool isCheckpoint(const std::string &path);
 
 struct ImportedModel {
@@ -16,7 +16,7 @@ struct ImportedModel {
   std::string chatTemplate; // Jinja text; "" if the checkpoint has none
 };
 
-/// Errors: those of the readers, with the file's path in front.
+/// Errors: those of the readers, with the path in front.
 StatusOr<ImportedModel> importLanguageModel(const std::string &path, const DecoderOptions &options,
                                             mlir::MLIRContext &context);
 

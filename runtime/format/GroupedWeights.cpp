@@ -111,8 +111,8 @@ private:
     return value;
   }
 
-  const GroupedWeight &w;
-  const GroupedBytes &bytes;
+  GroupedWeight w;
+  GroupedBytes bytes;
   std::vector<int64_t> order;
   int64_t blockTerms, perBlock;
 };
@@ -163,14 +163,19 @@ StatusOr<std::string> GroupedWeight::layout() const {
                            : "_zp");
 }
 
-Status packGrouped(const GroupedWeight &weight, const GroupedBytes &bytes, std::span<std::byte> out) {
+StatusOr<std::unique_ptr<BlockSource>> groupedSource(const GroupedWeight &weight, const GroupedBytes &bytes) {
   DSPARK_RETURN_IF_ERROR(checkGrouped(weight, bytes));
   std::vector<int64_t> order;
   if (!bytes.groupOfTerm.empty()) {
     DSPARK_ASSIGN_OR_RETURN(order, groupOrder(bytes.groupOfTerm, weight.k, weight.group));
   }
   PackedFormat format = *PackedFormat::named(*weight.layout());
-  return packBlocks(format, weight.k, weight.n, GroupedSource(weight, bytes, format, std::move(order)), out);
+  return std::unique_ptr<BlockSource>(new GroupedSource(weight, bytes, format, std::move(order)));
+}
+
+Status packGrouped(const GroupedWeight &weight, const GroupedBytes &bytes, std::span<std::byte> out) {
+  DSPARK_ASSIGN_OR_RETURN(std::unique_ptr<BlockSource> source, groupedSource(weight, bytes));
+  return packBlocks(*PackedFormat::named(*weight.layout()), weight.k, weight.n, *source, out);
 }
 
 StatusOr<std::vector<int64_t>> groupOrder(std::span<const std::byte> groupOfTerm, int64_t k, int64_t group) {

@@ -113,12 +113,28 @@ Status packBlocks(const PackedFormat &format, int64_t k, int64_t n, const BlockS
   return Status::ok();
 }
 
+namespace {
+
+// Columns [first, end) as panels, `panelStep` panels apart.
+void packHalfPanels(const PackedFormat &format, int64_t k, int64_t first, int64_t end, int64_t termStride,
+                    int64_t columnStride, const uint16_t *from, uint16_t *to, int64_t panelStep) {
+  bool isPaired = format.code == CodeKind::BF16;
+  for (; first < end; first += kPackedColumns, to += panelStep * format.panelBytes(k) / 2)
+    for (int64_t c = 0; c < std::min(kPackedColumns, end - first); ++c)
+      for (int64_t term = 0; term < k; ++term) {
+        int64_t at = isPaired ? (term / 2 * kPackedColumns + c) * 2 + term % 2 : term * kPackedColumns + c;
+        to[at] = from[term * termStride + (first + c) * columnStride];
+      }
+}
+
+} // namespace
+
 Status packHalves(std::string_view layout, int64_t k, int64_t n, bool isTransposed,
-                  std::span<const std::byte> source, std::span<std::byte> out) {
+                  std::span<const std::byte> source, std::span<std::byte> out, bool isGated) {
   std::optional<PackedFormat> format = PackedFormat::named(layout);
   if (!format || !format->isFloat())
     return invalidArgument("packed layout: expected f16 or bf16, found " + std::string(layout));
-  std::optional<int64_t> bytes = format->bytes(k, n);
+  std::optional<int64_t> bytes = isGated ? gatedBytes(*format, k, n) : format->bytes(k, n);
   if (!bytes || uint64_t(*bytes) != out.size() || source.size() / 2 != uint64_t(k) * uint64_t(n))
     return invalidArgument("packing " + std::string(layout) + ": sizes do not fit " + std::to_string(k) +
                            " terms and " + std::to_string(n) + " columns");
@@ -126,13 +142,10 @@ Status packHalves(std::string_view layout, int64_t k, int64_t n, bool isTranspos
   auto *to = reinterpret_cast<uint16_t *>(out.data());
   std::memset(to, 0, out.size());
   int64_t termStride = isTransposed ? 1 : n, columnStride = isTransposed ? k : 1;
-  bool isPaired = format->code == CodeKind::BF16;
-  for (int64_t first = 0; first < n; first += kPackedColumns, to += format->panelBytes(k) / 2)
-    for (int64_t c = 0; c < std::min(kPackedColumns, n - first); ++c)
-      for (int64_t term = 0; term < k; ++term) {
-        int64_t at = isPaired ? (term / 2 * kPackedColumns + c) * 2 + term % 2 : term * kPackedColumns + c;
-        to[at] = from[term * termStride + (first + c) * columnStride];
-      }
+  int64_t parts = isGated ? 2 : 1, columnsOfEach = n / parts;
+  for (int64_t part = 0; part < parts; ++part)
+    packHalfPanels(*format, k, part * columnsOfEach, (part + 1) * columnsOfEach, termStride, columnStride,
+                   from, to + part * format->panelBytes(k) / 2, parts);
   return Status::ok();
 }
 

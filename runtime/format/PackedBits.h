@@ -6,6 +6,7 @@
 #include "kernels/matmul/packed_format.h"
 #include "runtime/base/Status.h"
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,7 +42,7 @@ StatusOr<int64_t> ggufBytes(std::string_view type, int64_t k, int64_t n);
 
 /// 16-bit floats [n][k] (or [k][n]) as "f16" or "bf16".
 Status packHalves(std::string_view layout, int64_t k, int64_t n, bool isTransposed,
-                  std::span<const std::byte> source, std::span<std::byte> out);
+                  std::span<const std::byte> source, std::span<std::byte> out, bool isGated = false);
 
 /// Integers with a scale per group of terms, the way ONNX's MatMulNBits, GPTQ and AWQ store them.
 struct GroupedWeight {
@@ -70,6 +71,8 @@ struct GroupedBytes {
 /// Whether the spans have the sizes that the weight demands; reads none of them.
 Status checkGrouped(const GroupedWeight &weight, const GroupedBytes &bytes);
 Status packGrouped(const GroupedWeight &weight, const GroupedBytes &bytes, std::span<std::byte> out);
+/// What packGrouped packs, for packBlocks of some columns or of several weights. The spans must outlive it.
+StatusOr<std::unique_ptr<BlockSource>> groupedSource(const GroupedWeight &weight, const GroupedBytes &bytes);
 
 /// The terms in the order in which they are packed when their groups are scattered: stable by group. A
 /// product takes its rows' terms in that order. InvalidArgument unless every group has `group` terms (the

@@ -65,7 +65,10 @@ int main(int argc, char **argv) {
   std::vector<std::string> dims;
   std::string stopAfter, isa, cacheType = "f16", arithmetic = "int8";
   bool timing = false, noCodegen = false, verbose = false;
-  app.add_option("MODEL", options.model, "the ONNX file, or a language model's GGUF file")->required();
+  app.add_option(
+         "MODEL", options.model,
+         "the ONNX file, or a language model: a GGUF file or a Hugging Face folder (docs/checkpoints.md)")
+      ->required();
   app.add_option("-o,--output", options.output, "the plan to write (default: MODEL with .dsp)");
   app.add_option("--dim", dims, "fix a dim symbol, NAME=N; without it one plan serves every shape");
   app.add_option("--cache-type", cacheType,

@@ -1,0 +1,177 @@
+#include "frontends/checkpoint/HuggingFaceDecoder.h"
+#include "kernels/common/numeric.h"
+#include <algorithm>
+#include <charconv>
+
+namespace dspark::checkpoint {
+namespace {
+
+// Parts of a layer: our name, the file's. Where norms surround (Gemma 2 and 3) the second table comes first.
+struct PartName {
+  std::string_view ours, file;
+};
+constexpr PartName kParts[] = {
+    {"attn_norm", "input_layernorm"},
+    {"attn_q", "self_attn.q_proj"},
+    {"attn_k", "self_attn.k_proj"},
+    {"attn_v", "self_attn.v_proj"},
+    {"attn_qkv", "self_attn.qkv_proj"},
+    {"attn_q_norm", "self_attn.q_norm"},
+    {"attn_k_norm", "self_attn.k_norm"},
+    {"attn_output", "self_attn.o_proj"},
+    {"ffn_norm", "post_attention_layernorm"},
+    {"ffn_gate", "mlp.gate_proj"},
+    {"ffn_up", "mlp.up_proj"},
+    {"ffn_up", "mlp.gate_up_proj"},
+    {"ffn_down", "mlp.down_proj"},
+};
+constexpr PartName kOuterNorms[] = {
+    {"ffn_norm", "pre_feedforward_layernorm"},
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+};
+
+// "<layer>.<part>" -> its two halves; the layer is -1 if it is no number.
+std::pair<int64_t, std::string_view> layerPart(std::string_view name) {
+  int64_t layer = -1;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+  auto digits = size_t(end - name.data());
+  if (error != std::errc() || digits >= name.size() || name[digits] != '.')
+    return {-1, name};
+  return {layer, name.substr(digits + 1)};
+}
+
+} // namespace
+
+StatusOr<std::unique_ptr<HuggingFaceWeights>>
+HuggingFaceWeights::open(std::shared_ptr<const SafeTensorsFolder> folder, const HuggingFaceConfig &config) {
+  std::unique_ptr<HuggingFaceWeights> made(new HuggingFaceWeights(std::move(folder), config.tensors));
+  DSPARK_RETURN_IF_ERROR(made->findPrefixes());
+  DSPARK_RETURN_IF_ERROR(made->checkNorms(int64_t(config.decoder.layers.size())));
+  DSPARK_RETURN_IF_ERROR(made->checkLayers());
+  return made;
+}
+
+Status HuggingFaceWeights::findPrefixes() {
+  const char *embedding = "embed_tokens.weight";
+  bool isFound = false;
+  for (const char *known : {"model.", "language_model.model.", "model.language_model.", ""})
+    if (!isFound && folder->find(std::string(known) + embedding)) {
+      prefix = known;
+      isFound = true;
+    }
+  if (!isFound)
+    return corruptFile("tensor 'model.embed_tokens.weight' is missing");
+  for (const char *known : {"lm_head", "language_model.lm_head"})
+    if (output.empty() && exists(known))
+      output = known;
+  if (rules.isTied)
+    output.clear();
+  else if (output.empty())
+    return corruptFile("tensor 'lm_head.weight' is missing, and tie_word_embeddings is false");
+  return Status::ok();
+}
+
+// The graph leaves out norms that a model does not have; these it must have.
+Status HuggingFaceWeights::checkNorms(int64_t layers) const {
+  std::vector<std::string> needed = {"output_norm"};
+  for (int64_t i = 0; i < layers; ++i) {
+    std::string block = "blk." + std::to_string(i) + ".";
+    needed.insert(needed.end(), {block + "attn_norm", block + "ffn_norm"});
+    if (rules.hasOuterNorms)
+      needed.insert(needed.end(), {block + "post_attention_norm", block + "post_ffw_norm"});
+    if (rules.hasHeadNorms)
+      needed.insert(needed.end(), {block + "attn_q_norm", block + "attn_k_norm"});
+  }
+  for (const std::string &name : needed)
+    if (!has(name))
+      return corruptFile("tensor '" + fileName(name) + ".weight' is missing");
+  return Status::ok();
+}
+
+// A tensor that nothing reads would mean a model that computes something else than the file's.
+Status HuggingFaceWeights::checkLayers() const {
+  std::string layers = prefix + "layers.";
+  for (const auto &[name, tensor] : folder->tensors()) {
+    if (!name.starts_with(layers))
+      continue;
+    auto [layer, part] = layerPart(std::string_view(name).substr(layers.size()));
+    size_t dot = part.rfind('.');
+    std::string_view ending = dot == part.npos ? "" : part.substr(dot + 1), base = part.substr(0, dot);
+    bool isKnown = (ending == "weight" || ending == "bias" || isQuantizationPart(ending)) &&
+                   (std::ranges::find(kParts, base, &PartName::file) != std::end(kParts) ||
+                    (rules.hasOuterNorms &&
+                     std::ranges::find(kOuterNorms, base, &PartName::file) != std::end(kOuterNorms)));
+    bool isScaleOfCache = base == "self_attn" && (ending == "k_scale" || ending == "v_scale");
+    if (layer < 0 || !(isKnown || isScaleOfCache || part == "self_attn.rotary_emb.inv_freq"))
+      return {Code::Unsupported, "tensor '" + name + "' has no part in this architecture"};
+  }
+  return Status::ok();
+}
+
+bool HuggingFaceWeights::exists(const std::string &file) const {
+  return folder->find(file + ".weight") || folder->find(file + ".qweight") ||
+         folder->find(file + ".weight_packed");
+}
+
+std::string HuggingFaceWeights::fileName(std::string_view name) const {
+  if (name == "token_embd")
+    return prefix + "embed_tokens";
+  if (name == "output_norm")
+    return prefix + "norm";
+  if (name == "output")
+    return output;
+  if (!name.starts_with("blk."))
+    return "";
+  auto [layer, part] = layerPart(name.substr(4));
+  std::string block = prefix + "layers." + std::to_string(layer) + ".", found;
+  auto take = [&](std::span<const PartName> table) {
+    for (const PartName &row : table)
+      if (row.ours == part && (found.empty() || !exists(found)))
+        found = block + std::string(row.file);
+  };
+  if (rules.hasOuterNorms)
+    take(kOuterNorms);
+  if (found.empty())
+    take(kParts);
+  return found;
+}
+
+bool HuggingFaceWeights::has(std::string_view name) const {
+  bool isBias = name.ends_with(".bias");
+  std::string file = fileName(isBias ? name.substr(0, name.size() - 5) : name);
+  return !file.empty() && (isBias ? folder->find(file + ".bias") != nullptr : exists(file));
+}
+
+StatusOr<Matrix> HuggingFaceWeights::matrix(std::string_view name, int64_t n, int64_t k) const {
+  QuantizedTensor place{folder, rules.quantization, fileName(name), n, k};
+  if (isQuantized(place))
+    return quantizedMatrix(place);
+  DSPARK_ASSIGN_OR_RETURN(
+      const SafeTensor *tensor,
+      findTensor(*folder, place.name + ".weight", {DType::F32, DType::F16, DType::BF16}, {n, k}));
+  Matrix matrix;
+  matrix.layout = tensor->type == DType::F32 ? "" : std::string(dtypeName(tensor->type));
+  matrix.n = n;
+  matrix.k = k;
+  matrix.rowBytes = k * dtypeBits(tensor->type) / 8;
+  matrix.rows = [folder = folder, bytes = tensor->bytes](
+                    std::vector<std::byte> &) -> StatusOr<std::span<const std::byte>> { return bytes; };
+  return matrix;
+}
+
+StatusOr<std::vector<float>> HuggingFaceWeights::vector(std::string_view name, int64_t n) const {
+  bool isBias = name.ends_with(".bias");
+  std::string file = fileName(isBias ? name.substr(0, name.size() - 5) : name);
+  DSPARK_ASSIGN_OR_RETURN(const SafeTensor *tensor, findTensor(*folder, file + (isBias ? ".bias" : ".weight"),
+                                                               {DType::F32, DType::F16, DType::BF16}, {n}));
+  std::vector<double> wide(static_cast<size_t>(n));
+  loadAsF64(tensor->type, tensor->bytes.data(), 0, n, wide.data());
+  std::vector<float> values(wide.begin(), wide.end());
+  if (rules.addsOneToNorms && !isBias)
+    for (float &value : values)
+      value += 1;
+  return values;
+}
+
+} // namespace dspark::checkpoint
