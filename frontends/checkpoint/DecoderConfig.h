@@ -14,6 +14,14 @@ struct RopeTable {
   double magnitude = 1;                  // of cosine and sine (yarn, longrope)
 };
 
+/// Mixtures of experts, in layers that have a router (tensor ffn_gate_inp): each row goes to the `used`
+/// experts of `count` that softmax of the router's scores puts first, and their results are added with those
+/// weights.
+struct ExpertSettings {
+  int64_t count = 0, used = 0, feedForward = 0;
+  bool normalizes = true; // the weights of a row's experts add up to 1
+};
+
 struct DecoderLayer {
   int64_t window = -1; // tokens that a token sees, itself included; -1: all
   int rope = 0;        // index into DecoderConfig::ropes
@@ -23,6 +31,7 @@ struct DecoderConfig {
   std::string architecture; // "llama", "gemma3" ...: a row of the table
   int64_t hidden = 0, vocabulary = 0, contextLength = 0, heads = 0, kvHeads = 0, headSize = 0,
           feedForward = 0;
+  ExpertSettings experts;
   double normEpsilon = 1e-5;
   std::string activation = "silu"; // of the gate, as kernels/matmul/activation.h calls it
   bool interleavedRope = false;    // pairs are (2i, 2i + 1), else (i, i + rotated / 2)

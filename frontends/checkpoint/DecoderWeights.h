@@ -2,7 +2,8 @@
 //
 // Tensors have GGUF's names without ".weight": token_embd, output_norm, output, and per layer
 // blk.<i>.attn_norm, attn_q, attn_k, attn_v, attn_output, attn_q_norm, attn_k_norm, post_attention_norm,
-// ffn_norm, ffn_gate, ffn_up, ffn_down, post_ffw_norm. Biases end in ".bias".
+// ffn_norm, ffn_gate, ffn_up, ffn_down, post_ffw_norm; of mixtures of experts ffn_gate_inp (the router),
+// ffn_gate_exps, ffn_up_exps, ffn_down_exps. Biases end in ".bias".
 #pragma once
 #include "runtime/base/Status.h"
 #include "runtime/format/PackedBits.h"
@@ -46,6 +47,10 @@ public:
   virtual bool has(std::string_view name) const = 0;
   /// Errors: no such tensor, other dims (both named), an element type without a layout.
   virtual StatusOr<Matrix> matrix(std::string_view name, int64_t n, int64_t k) const = 0;
+  /// The matrices [n][k] of `count` experts, all of one layout. Errors: as matrix(); Unsupported if layouts
+  /// differ.
+  virtual StatusOr<std::vector<Matrix>> experts(std::string_view name, int64_t count, int64_t n,
+                                                int64_t k) const = 0;
   /// A vector in f32: norms and biases. Errors: as matrix().
   virtual StatusOr<std::vector<float>> vector(std::string_view name, int64_t n) const = 0;
 };

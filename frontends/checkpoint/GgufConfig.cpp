@@ -7,6 +7,7 @@
 namespace dspark::checkpoint {
 namespace {
 
+constexpr int64_t kMostExperts = 4096; // what packed_experts takes
 constexpr int64_t kMostLayers = 1024, kMostHeads = 4096, kLargestSize = int64_t(1) << 24;
 constexpr int64_t kLongestContext = int64_t(1) << 32;
 
@@ -30,6 +31,7 @@ constexpr Architecture kArchitectures[] = {
     {.name = "llama", .interleavedRope = true}, // Mistral and SmolLM too
     {.name = "qwen2"},
     {.name = "qwen3"},
+    {.name = "qwen3moe"},
     {.name = "phi3", .windows = Windows::All},
     {.name = "gemma2", .activation = "gelu_tanh", .windows = Windows::Alternating, .scalesEmbedding = true},
     {.name = "gemma3",
@@ -115,7 +117,7 @@ private:
     config.headSize = size("attention.key_length", 65536, std::max<int64_t>(1, config.hidden / config.heads));
     if (int64_t width = size("attention.value_length", 65536, config.headSize); width != config.headSize)
       fail("attention.value_length", width, std::to_string(config.headSize) + " as attention.key_length");
-    config.feedForward = size("feed_forward_length", kLargestSize);
+    readExperts();
     config.layers.resize(size_t(size("block_count", kMostLayers)));
     config.normEpsilon = positive("attention.layer_norm_rms_epsilon", 1e-5);
     config.attentionScale = 1 / std::sqrt(double(config.headSize));
@@ -124,6 +126,22 @@ private:
     config.activation = architecture->activation;
     config.interleavedRope = architecture->interleavedRope;
     config.embeddingScale = architecture->scalesEmbedding ? std::sqrt(double(config.hidden)) : 1;
+  }
+
+  void readExperts() {
+    ExpertSettings &experts = config.experts;
+    const GgufValue *count = find("expert_count");
+    bool isMixture = count && count->integer() != 0;
+    if (isMixture) {
+      experts.count = size("expert_count", kMostExperts);
+      experts.used = size("expert_used_count", experts.count);
+      experts.feedForward =
+          size("expert_feed_forward_length", kLargestSize,
+               find("feed_forward_length") ? std::optional(size("feed_forward_length", kLargestSize))
+                                           : std::nullopt);
+    }
+    config.feedForward = size("feed_forward_length", kLargestSize,
+                              isMixture ? std::optional(experts.feedForward) : std::nullopt);
   }
 
   void readVocabulary() {

@@ -17,10 +17,13 @@ public:
 
   bool has(std::string_view name) const override { return find(name) != nullptr; }
   StatusOr<Matrix> matrix(std::string_view name, int64_t n, int64_t k) const override;
+  StatusOr<std::vector<Matrix>> experts(std::string_view name, int64_t count, int64_t n,
+                                        int64_t k) const override;
   StatusOr<std::vector<float>> vector(std::string_view name, int64_t n) const override;
 
 private:
   const GgufTensor *find(std::string_view name) const;
+  StatusOr<Matrix> rowsOf(const GgufTensor &tensor, int64_t n, int64_t k) const;
   StatusOr<const GgufTensor *> checked(std::string_view name, const std::vector<int64_t> &dims) const;
 
   std::shared_ptr<const GgufFile> file;

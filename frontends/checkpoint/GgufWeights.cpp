@@ -50,16 +50,30 @@ StatusOr<const GgufTensor *> GgufWeights::checked(std::string_view name,
 
 StatusOr<Matrix> GgufWeights::matrix(std::string_view name, int64_t n, int64_t k) const {
   DSPARK_ASSIGN_OR_RETURN(const GgufTensor *tensor, checked(name, {n, k}));
+  return rowsOf(*tensor, n, k);
+}
+
+StatusOr<std::vector<Matrix>> GgufWeights::experts(std::string_view name, int64_t count, int64_t n,
+                                                   int64_t k) const {
+  DSPARK_ASSIGN_OR_RETURN(const GgufTensor *tensor, checked(name, {count, n, k}));
+  DSPARK_ASSIGN_OR_RETURN(Matrix all, rowsOf(*tensor, count * n, k));
+  std::vector<Matrix> each;
+  for (int64_t i = 0; i < count; ++i)
+    each.push_back(all.slice(i * n, n));
+  return each;
+}
+
+StatusOr<Matrix> GgufWeights::rowsOf(const GgufTensor &tensor, int64_t n, int64_t k) const {
   Matrix matrix;
-  matrix.layout = tensor->type.type == GgmlType::F32 ? "" : lower(tensor->type.name);
+  matrix.layout = tensor.type.type == GgmlType::F32 ? "" : lower(tensor.type.name);
   if (!matrix.layout.empty() && !PackedFormat::named(matrix.layout))
-    return Status(Code::Unsupported, "tensor '" + std::string(tensor->name) + "' is of type " +
-                                         std::string(tensor->type.name) +
+    return Status(Code::Unsupported, "tensor '" + std::string(tensor.name) + "' is of type " +
+                                         std::string(tensor.type.name) +
                                          ", which has no packed layout yet (docs/packed-weights.md)");
   matrix.n = n;
   matrix.k = k;
-  matrix.rowBytes = k / tensor->type.elements * tensor->type.bytes;
-  matrix.rows = [file = file, bytes = tensor->bytes](
+  matrix.rowBytes = k / tensor.type.elements * tensor.type.bytes;
+  matrix.rows = [file = file, bytes = tensor.bytes](
                     std::vector<std::byte> &) -> StatusOr<std::span<const std::byte>> { return bytes; };
   return matrix;
 }

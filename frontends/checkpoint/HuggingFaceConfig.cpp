@@ -8,6 +8,7 @@
 namespace dspark::checkpoint {
 namespace {
 
+constexpr int64_t kMostExperts = 4096; // what packed_experts takes
 constexpr int64_t kMostLayers = 1024, kMostHeads = 4096, kLargestSize = int64_t(1) << 24;
 constexpr int64_t kLongestContext = int64_t(1) << 32;
 
@@ -17,6 +18,12 @@ enum class Windows {
   Upper,       // of those from max_window_layers on, if use_sliding_window
   Alternating, // of every second, from the first
   Pattern,     // of all but every sliding_window_pattern-th
+};
+
+// Keys of a mixture's settings; no count: there is none.
+struct ExpertKeys {
+  const char *count = nullptr, *feedForward = nullptr;
+  bool normalizes = false; // else as norm_topk_prob says
 };
 
 struct Architecture {
@@ -31,6 +38,7 @@ struct Architecture {
   bool hasOuterNorms = false, hasHeadNorms = false;
   double queryScalar = 0; // attention's scale is its inverse root; 0: of the head size
   double attentionSoftcap = 0, logitSoftcap = 0;
+  ExpertKeys experts = {};
 };
 
 constexpr Architecture kArchitectures[] = {
@@ -44,6 +52,20 @@ constexpr Architecture kArchitectures[] = {
      .kvHeads = 32,
      .headSize = 128,
      .hasHeadNorms = true},
+    {.type = "qwen3_moe",
+     .name = "qwen3moe",
+     .windows = Windows::Upper,
+     .window = 4096,
+     .kvHeads = 4,
+     .headSize = 128,
+     .hasHeadNorms = true,
+     .experts = {.count = "num_experts", .feedForward = "moe_intermediate_size"}},
+    {.type = "mixtral",
+     .name = "llama",
+     .windows = Windows::All,
+     .kvHeads = 8,
+     .normEpsilon = 1e-5,
+     .experts = {.count = "num_local_experts", .feedForward = "intermediate_size", .normalizes = true}},
     {.type = "phi3",
      .name = "phi3",
      .windows = Windows::All,
@@ -83,6 +105,7 @@ public:
   StatusOr<HuggingFaceConfig> read() {
     DSPARK_RETURN_IF_ERROR(findArchitecture());
     readSizes();
+    readExperts();
     readTensorRules();
     if (status.isOk() && config.heads % config.kvHeads != 0)
       fields.fail("num_attention_heads", std::to_string(config.heads),
@@ -151,6 +174,19 @@ private:
     fields.refuse("the activation '" + name.substr(0, 80) +
                   "' is not known; silu, gelu, gelu_pytorch_tanh and relu are");
     return "";
+  }
+
+  // Which layers are mixtures (decoder_sparse_step, mlp_only_layers) is seen from their tensors.
+  void readExperts() {
+    const ExpertKeys &keys = architecture->experts;
+    if (!keys.count)
+      return;
+    ExpertSettings &experts = config.experts;
+    experts.count = fields.size(keys.count, kMostExperts);
+    experts.used = fields.size("num_experts_per_tok", experts.count);
+    experts.feedForward = fields.size(keys.feedForward, kLargestSize);
+    experts.normalizes = keys.normalizes || fields.boolean("norm_topk_prob", false);
+    result.tensors.hasExperts = true;
   }
 
   void readTensorRules() {

@@ -10,6 +10,7 @@ namespace dspark::checkpoint {
 
 /// What config.json says about the tensors.
 struct TensorRules {
+  bool hasExperts = false;     // some layers are mixtures
   bool isTied = false;         // the embedding is the output projection, too
   bool hasOuterNorms = false;  // norms before and behind attention and feed-forward
   bool hasHeadNorms = false;   // of each head's queries and keys
@@ -35,16 +36,19 @@ public:
 
   bool has(std::string_view name) const override;
   StatusOr<Matrix> matrix(std::string_view name, int64_t n, int64_t k) const override;
+  StatusOr<std::vector<Matrix>> experts(std::string_view name, int64_t count, int64_t n,
+                                        int64_t k) const override;
   StatusOr<std::vector<float>> vector(std::string_view name, int64_t n) const override;
 
 private:
   HuggingFaceWeights(std::shared_ptr<const SafeTensorsFolder> folder, TensorRules rules)
       : folder(std::move(folder)), rules(std::move(rules)) {}
+  StatusOr<Matrix> matrixNamed(std::string file, int64_t n, int64_t k) const;
   Status findPrefixes();
   Status checkNorms(int64_t layers) const;
   Status checkLayers() const;
-  bool exists(const std::string &file) const;
-  /// The file's name of it without ".weight"; "" if the model has no such tensor.
+  bool exists(std::string file) const;
+  /// The file's name of it without ".weight", "*" for an expert's number; "" if the model has no such tensor.
   std::string fileName(std::string_view name) const;
 
   std::shared_ptr<const SafeTensorsFolder> folder;

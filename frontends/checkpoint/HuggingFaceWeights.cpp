@@ -31,6 +31,37 @@ constexpr PartName kOuterNorms[] = {
     {"post_ffw_norm", "post_feedforward_layernorm"},
 };
 
+constexpr PartName kExperts[] = {
+    {"ffn_gate_inp", "mlp.gate"},
+    {"ffn_gate_exps", "mlp.experts.*.gate_proj"},
+    {"ffn_up_exps", "mlp.experts.*.up_proj"},
+    {"ffn_down_exps", "mlp.experts.*.down_proj"},
+    {"ffn_gate_inp", "block_sparse_moe.gate"},
+    {"ffn_gate_exps", "block_sparse_moe.experts.*.w1"},
+    {"ffn_up_exps", "block_sparse_moe.experts.*.w3"},
+    {"ffn_down_exps", "block_sparse_moe.experts.*.w2"},
+};
+
+bool isIn(std::span<const PartName> table, std::string_view part) {
+  return std::ranges::find(table, part, &PartName::file) != table.end();
+}
+
+constexpr std::string_view kExpertsDot = ".experts.";
+
+// "mlp.experts.7.up_proj" -> "mlp.experts.*.up_proj"
+std::string withoutExpert(std::string_view part) {
+  size_t at = part.find(kExpertsDot);
+  size_t begin = at + kExpertsDot.size(), end = at == part.npos ? part.npos : part.find('.', begin);
+  bool isNumber = end != part.npos && end > begin &&
+                  part.substr(begin, end - begin).find_first_not_of("0123456789") == part.npos;
+  return isNumber ? std::string(part.substr(0, begin)) + "*" + std::string(part.substr(end))
+                  : std::string(part);
+}
+std::string ofExpert(std::string name, int64_t expert) {
+  size_t star = name.find('*');
+  return star == name.npos ? name : name.replace(star, 1, std::to_string(expert));
+}
+
 // "<layer>.<part>" -> its two halves; the layer is -1 if it is no number.
 std::pair<int64_t, std::string_view> layerPart(std::string_view name) {
   int64_t layer = -1;
@@ -99,9 +130,8 @@ Status HuggingFaceWeights::checkLayers() const {
     size_t dot = part.rfind('.');
     std::string_view ending = dot == part.npos ? "" : part.substr(dot + 1), base = part.substr(0, dot);
     bool isKnown = (ending == "weight" || ending == "bias" || isQuantizationPart(ending)) &&
-                   (std::ranges::find(kParts, base, &PartName::file) != std::end(kParts) ||
-                    (rules.hasOuterNorms &&
-                     std::ranges::find(kOuterNorms, base, &PartName::file) != std::end(kOuterNorms)));
+                   (isIn(kParts, base) || (rules.hasOuterNorms && isIn(kOuterNorms, base)) ||
+                    (rules.hasExperts && isIn(kExperts, withoutExpert(base))));
     bool isScaleOfCache = base == "self_attn" && (ending == "k_scale" || ending == "v_scale");
     if (layer < 0 || !(isKnown || isScaleOfCache || part == "self_attn.rotary_emb.inv_freq"))
       return {Code::Unsupported, "tensor '" + name + "' has no part in this architecture"};
@@ -109,7 +139,8 @@ Status HuggingFaceWeights::checkLayers() const {
   return Status::ok();
 }
 
-bool HuggingFaceWeights::exists(const std::string &file) const {
+bool HuggingFaceWeights::exists(std::string file) const {
+  file = ofExpert(std::move(file), 0);
   return folder->find(file + ".weight") || folder->find(file + ".qweight") ||
          folder->find(file + ".weight_packed");
 }
@@ -134,6 +165,8 @@ std::string HuggingFaceWeights::fileName(std::string_view name) const {
     take(kOuterNorms);
   if (found.empty())
     take(kParts);
+  if (found.empty() && rules.hasExperts)
+    take(kExperts);
   return found;
 }
 
@@ -144,7 +177,22 @@ bool HuggingFaceWeights::has(std::string_view name) const {
 }
 
 StatusOr<Matrix> HuggingFaceWeights::matrix(std::string_view name, int64_t n, int64_t k) const {
-  QuantizedTensor place{folder, rules.quantization, fileName(name), n, k};
+  return matrixNamed(fileName(name), n, k);
+}
+
+StatusOr<std::vector<Matrix>> HuggingFaceWeights::experts(std::string_view name, int64_t count, int64_t n,
+                                                          int64_t k) const {
+  std::vector<Matrix> each;
+  for (int64_t i = 0; i < count; ++i) {
+    DSPARK_ASSIGN_OR_RETURN(each.emplace_back(), matrixNamed(ofExpert(fileName(name), i), n, k));
+    if (each.back().layout != each.front().layout)
+      return Status(Code::Unsupported, "tensor '" + fileName(name) + "': experts have different layouts");
+  }
+  return each;
+}
+
+StatusOr<Matrix> HuggingFaceWeights::matrixNamed(std::string file, int64_t n, int64_t k) const {
+  QuantizedTensor place{folder, rules.quantization, std::move(file), n, k};
   if (isQuantized(place))
     return quantizedMatrix(place);
   DSPARK_ASSIGN_OR_RETURN(

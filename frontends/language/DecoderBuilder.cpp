@@ -144,6 +144,25 @@ private:
                 : Value();
   }
 
+  // Each row goes to the experts that its router puts first.
+  Value mixture(const std::string &block, Value x) {
+    const checkpoint::ExpertSettings &e = config.experts;
+    Value scores = g.op("softmax", {g.matmul(x, block + "ffn_gate_inp", e.count, config.hidden)},
+                        {g.attr("axis", int64_t(-1))});
+    auto [shares, ids] = g.topK(scores, e.used);
+    if (e.normalizes)
+      shares = g.binary("div", shares, g.sum(shares, -1, /*keeps=*/true));
+    ids = g.reshape(ids, {"rows", text(e.used)});
+    std::vector<Matrix> gate = g.expertsOf(block + "ffn_gate_exps", e.count, e.feedForward, config.hidden),
+                        up = g.expertsOf(block + "ffn_up_exps", e.count, e.feedForward, config.hidden),
+                        down = g.expertsOf(block + "ffn_down_exps", e.count, config.hidden, e.feedForward);
+    Value y = g.experts(g.reshape(x, {"rows", "1", text(config.hidden)}), ids, block + "ffn_exps", gate, up,
+                        config.activation);
+    y = g.experts(y, ids, block + "ffn_down_exps", {}, down);
+    y = g.sum(g.binary("mul", y, g.reshape(shares, {"rows", text(e.used), "1"})), 1, /*keeps=*/false);
+    return g.reshape(y, {"1", "rows", text(config.hidden)});
+  }
+
   // x + norm(W y): the sum is the product's own residual where no norm lies between.
   Value project(Value x, Value y, const std::string &weight, const std::string &norm, int64_t k) {
     if (!g.has(norm))
@@ -158,6 +177,8 @@ private:
     x = project(x, attention(index, normed), block + "attn_output", block + "post_attention_norm",
                 config.heads * config.headSize);
     normed = g.norm(x, block + "ffn_norm", config.hidden, config.normEpsilon);
+    if (g.has(block + "ffn_gate_inp"))
+      return g.binary("add", x, mixture(block, normed));
     return project(x, feedForward(block, normed), block + "ffn_down", block + "post_ffw_norm",
                    config.feedForward);
   }

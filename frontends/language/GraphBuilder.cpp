@@ -212,6 +212,75 @@ Value GraphBuilder::gated(Value x, const std::string &name, const Matrix &gate, 
   return binary("mul", opened, matmul(x, name + "_up", up));
 }
 
+std::vector<Matrix> GraphBuilder::expertsOf(const std::string &weight, int64_t count, int64_t n, int64_t k) {
+  if (!error.isOk())
+    return {};
+  auto matrices = weights.experts(weight, count, n, k);
+  if (!matrices.isOk())
+    fail(matrices.status());
+  else if (matrices->front().layout.empty() || !matrices->front().termOrder.empty())
+    fail(
+        {Code::Unsupported, "tensor '" + weight + "': experts of f32 or in act-order have no packed layout"});
+  return matrices.isOk() ? std::move(*matrices) : std::vector<Matrix>();
+}
+
+Value GraphBuilder::experts(Value x, Value ids, const std::string &name, const std::vector<Matrix> &gate,
+                            const std::vector<Matrix> &up, StringRef activation) {
+  bool isGated = !gate.empty();
+  if (error.isOk() && (up.empty() || (isGated && gate.front().layout != up.front().layout)))
+    fail({Code::Unsupported, "tensor '" + name + "': gates and their factors have different layouts"});
+  if (!error.isOk())
+    return {};
+  place = name;
+  std::vector<Matrix> each = up;
+  for (size_t i = 0; isGated && i < each.size(); ++i)
+    each[i] = checkpoint::stack(gate[i], up[i]);
+  const Matrix &one = each.front();
+  std::vector<int64_t> dims = {int64_t(each.size()), one.n, one.k};
+  std::string key = name + ".weight";
+  Weight weight;
+  weight.type = DType::F32;
+  weight.dims = dims;
+  weight.layout = one.layout;
+  weight.derive = [each, isGated](std::vector<std::byte> &bytes, std::string &message) {
+    for (const Matrix &matrix : each) {
+      auto made = checkpoint::packMatrix(matrix, isGated);
+      if (!made.isOk()) {
+        message = made.status().message();
+        return false;
+      }
+      bytes.insert(bytes.end(), made->begin(), made->end());
+    }
+    return true;
+  };
+  store.add(key, std::move(weight));
+  SmallVector<NamedAttribute> attributes = {attr("packed", StringRef(one.layout))};
+  if (one.isBlocks())
+    attributes.push_back(attr("arithmetic", arithmetic));
+  if (isGated)
+    attributes.push_back(attr("gated", 1));
+  if (!activation.empty())
+    attributes.push_back(attr("activation", activation));
+  return op("packed_experts", {x, factory.weight(loc(), key, DType::F32, dims, one.layout), ids}, attributes);
+}
+
+std::pair<Value, Value> GraphBuilder::topK(Value x, int64_t count) {
+  if (!error.isOk() || !x)
+    return {};
+  auto made = factory.make(loc(), "top_k", {x, factory.ints(loc(), {count})}, {attr("axis", int64_t(-1))}, 2);
+  if (failed(made)) {
+    fail({Code::Internal, place + ": top_k: " + factory.error()});
+    return {};
+  }
+  return {(*made)[0], (*made)[1]};
+}
+
+Value GraphBuilder::sum(Value x, int64_t axis, bool keeps) {
+  return error.isOk() ? op("reduce", {x, factory.ints(loc(), {axis})},
+                           {attr("kind", "sum"), attr("keepdims", int64_t(keeps))})
+                      : Value();
+}
+
 Value GraphBuilder::embed(Value indices, const std::string &weight, int64_t n, int64_t k) {
   std::optional<Matrix> matrix = matrixOf(weight, n, k);
   if (!matrix)

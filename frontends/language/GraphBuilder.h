@@ -52,6 +52,16 @@ public:
   /// act(x gate^T) * (x up^T), in one product where the layouts allow it.
   mlir::Value gated(mlir::Value x, const std::string &name, const checkpoint::Matrix &gate,
                     const checkpoint::Matrix &up, llvm::StringRef activation);
+  /// Rows [rows, 1 or slots, k] of x as the experts see them that `ids` [rows, slots] names; of `gate` and
+  /// `up` act(gate) * up, in one product; `gate` is empty where there is only one matrix.
+  mlir::Value experts(mlir::Value x, mlir::Value ids, const std::string &name,
+                      const std::vector<checkpoint::Matrix> &gate, const std::vector<checkpoint::Matrix> &up,
+                      llvm::StringRef activation = "");
+  std::vector<checkpoint::Matrix> expertsOf(const std::string &weight, int64_t count, int64_t n, int64_t k);
+  /// The `count` largest along the last dim, and where they are.
+  std::pair<mlir::Value, mlir::Value> topK(mlir::Value x, int64_t count);
+  /// Sums along one axis; it stays, with one element, if `keeps`.
+  mlir::Value sum(mlir::Value x, int64_t axis, bool keeps);
   /// Rows `indices` of the matrix, as f32 [..., k].
   mlir::Value embed(mlir::Value indices, const std::string &weight, int64_t n, int64_t k);
   std::optional<checkpoint::Matrix> matrixOf(const std::string &weight, int64_t n, int64_t k);

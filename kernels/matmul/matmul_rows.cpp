@@ -3,6 +3,7 @@
 #include "kernels/matmul/matmul_integer.h"
 #include "kernels/matmul/matmul_packed.h"
 #include "kernels/matmul/matmul_reference.h"
+#include "kernels/matmul/packed_experts.h"
 #include "kernels/matmul/packed_rows.h"
 
 namespace dspark {
@@ -42,6 +43,12 @@ constexpr Kernel kRows[] = {
      runPackedRows<Isa::Avx512>},
     {"packed_rows", "packed_rows_avx2", Isa::Avx2, nullptr, preparePackedRows, runPackedRows<Isa::Avx2>},
     {"packed_rows", "packed_rows", Isa::Baseline, nullptr, preparePackedRows, runPackedRows<Isa::Baseline>},
+    {"packed_experts", "packed_experts_avx512", Isa::Avx512, nullptr, preparePackedExperts,
+     runPackedExperts<Isa::Avx512>},
+    {"packed_experts", "packed_experts_avx2", Isa::Avx2, nullptr, preparePackedExperts,
+     runPackedExperts<Isa::Avx2>},
+    {"packed_experts", "packed_experts", Isa::Baseline, nullptr, preparePackedExperts,
+     runPackedExperts<Isa::Baseline>},
     {"einsum", "einsum", Isa::Baseline, nullptr, prepareEinsum, runEinsum},
 };
 

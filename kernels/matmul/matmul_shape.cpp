@@ -286,6 +286,44 @@ InferStatus inferPackedRows(InferContext &ctx) {
   return InferStatus::Ok;
 }
 
+constexpr int64_t kMostExperts = 4096; // each costs work even without rows
+
+// Rows f32 [T, 1 or S, K], weights [E, N, K] of few bits or 16, and experts i32 or i64 [T, S] give f32
+// [T, S, N], or with `gated` N / 2. What names no expert gives zeros.
+InferStatus inferPackedExperts(InferContext &ctx) {
+  if (!checkCounts(ctx, 3, 3, 1, 1) || !checkEpilogue(ctx))
+    return InferStatus::Error;
+  const TensorInfo &x = ctx.in[0], &weights = ctx.in[1], &experts = ctx.in[2];
+  if (x.type != DType::F32 || weights.type != DType::F32)
+    return ctx.fail("expected rows and weights of f32, found " + x.str() + " and " + weights.str());
+  if (experts.type != DType::I32 && experts.type != DType::I64)
+    return ctx.fail("experts: expected i32 or i64, found " + experts.str());
+  if (!PackedFormat::named(ctx.attrs.s("packed", "")))
+    return ctx.fail("packed: expected a layout of few bits, found \"" +
+                    std::string(ctx.attrs.s("packed", "")) + "\"");
+  if (!x.hasRank || x.rank() != 3 || !weights.hasRank || weights.rank() != 3 || !experts.hasRank ||
+      experts.rank() != 2)
+    return ctx.fail("expected ranks 3, 3 and 2, found " + x.str() + ", " + weights.str() + " and " +
+                    experts.str());
+  std::optional<Dim> rows = mergeDims(x.dims[0], experts.dims[0]);
+  bool fits = rows && mergeDims(x.dims[2], weights.dims[2]) &&
+              (x.dims[1].is(1) || mergeDims(x.dims[1], experts.dims[1]));
+  Dim columns = weights.dims[1];
+  bool isGated = ctx.attrs.i("gated", 0) != 0;
+  if (!fits || (isGated && columns.isConst() && columns.value() % 2 != 0))
+    return ctx.fail(
+        "expected rows [T, 1 or S, K], weights [E, N, K], of an even N if gated, and experts [T, S], "
+        "found " +
+        x.str() + ", " + weights.str() + " and " + experts.str());
+  if (weights.dims[0].isConst() && weights.dims[0].value() > kMostExperts)
+    return ctx.fail("expected at most " + std::to_string(kMostExperts) + " experts, found " + weights.str());
+  TensorInfo &y = ctx.out[0];
+  y.type = DType::F32;
+  y.hasRank = true;
+  y.dims = {*rows, experts.dims[1], isGated ? floorDiv(columns, Dim(2)) : columns};
+  return InferStatus::Ok;
+}
+
 InferStatus inferEinsum(InferContext &ctx) {
   if (!checkCounts(ctx, 1, kMaxEinsumOperands, 1, 1))
     return InferStatus::Error;
@@ -333,6 +371,7 @@ constexpr OpEntry kOps[] = {
     {"matmul_integer", inferMatmulInteger},
     {"qlinear_matmul", inferQlinearMatmul},
     {"packed_rows", inferPackedRows},
+    {"packed_experts", inferPackedExperts},
     {"einsum", inferEinsum},
 };
 

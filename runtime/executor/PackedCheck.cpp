@@ -27,19 +27,21 @@ StatusOr<uint64_t> expectedBytes(const StepInfo &step, std::string_view layout, 
     return packedBytes(layout, weight);
   }
   MatrixWeight weight;
-  weight.isTransposed = step.opName == "packed_rows" || attrs.i("trans_b", 0) != 0;
+  bool isExperts = step.opName == "packed_experts";
+  weight.isTransposed = isExperts || step.opName == "packed_rows" || attrs.i("trans_b", 0) != 0;
   weight.k = dims[rank - (weight.isTransposed ? 1 : 2)];
   weight.n = dims[rank - (weight.isTransposed ? 2 : 1)];
   for (size_t i = 0; i + 2 < rank; ++i)
     weight.batch *= dims[i];
   weight.elementBytes = elementBytes;
   if (std::optional<PackedFormat> format = PackedFormat::named(layout)) {
-    std::optional<int64_t> bytes = rank != 2                  ? std::nullopt
-                                   : attrs.i("gated", 0) != 0 ? gatedBytes(*format, weight.k, weight.n)
-                                                              : format->bytes(weight.k, weight.n);
-    if (!bytes)
+    std::optional<int64_t> bytes = rank != (isExperts ? 3 : 2) ? std::nullopt
+                                   : attrs.i("gated", 0) != 0  ? gatedBytes(*format, weight.k, weight.n)
+                                                               : format->bytes(weight.k, weight.n);
+    int64_t all = 0;
+    if (!bytes || __builtin_mul_overflow(*bytes, weight.batch, &all))
       return invalidArgument("packed layout " + std::string(layout) + " does not fit " + info.str());
-    return uint64_t(*bytes);
+    return uint64_t(all);
   }
   return packedBytes(layout, weight);
 }

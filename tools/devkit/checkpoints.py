@@ -61,6 +61,11 @@ CASES = {
               dict(use_sliding_window=False)),
     "qwen3": (qwen3(), dict(rope_theta=100.0)),
     "qwen3-yarn": (qwen3(rope_scaling=YARN, tie_word_embeddings=True), dict(rope_scaling=None)),
+    "qwen3-moe": (config("qwen3_moe", "Qwen3MoeForCausalLM", rope_theta=1e6, hidden_act="silu", num_experts=6, num_experts_per_tok=3,
+                         moe_intermediate_size=64, norm_topk_prob=True, mlp_only_layers=[0], torch_dtype="bfloat16"),
+                  dict(norm_topk_prob=False)),
+    "mixtral": (config("mixtral", "MixtralForCausalLM", rope_theta=1e4, hidden_act="silu", num_local_experts=5, num_experts_per_tok=2,
+                       sliding_window=None, head_dim=None, torch_dtype="bfloat16"), dict(num_experts_per_tok=1)),
     "phi3": (phi3(sliding_window=6, partial_rotary_factor=0.5), dict(partial_rotary_factor=1.0)),
     "phi3-longrope": (phi3(original_max_position_embeddings=8,
                            rope_scaling=dict(type="longrope", short_factor=[1.0] * 8, long_factor=[1.0 + 0.4 * i for i in range(8)])),
@@ -113,9 +118,17 @@ def shapes(settings):
         else:
             layer.update({"self_attn.q_proj": (q, hidden), "self_attn.k_proj": (kv, hidden), "self_attn.v_proj": (kv, hidden),
                           "mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden)})
+        if kind == "mixtral" or (kind == "qwen3_moe" and i not in settings["mlp_only_layers"]):
+            block, names = ("block_sparse_moe", "w1 w3 w2") if kind == "mixtral" else ("mlp", "gate_proj up_proj down_proj")
+            own = settings.get("moe_intermediate_size", inner)
+            layer = {name: shape for name, shape in layer.items() if not name.startswith("mlp.")}
+            layer[f"{block}.gate"] = (settings.get("num_experts") or settings["num_local_experts"], hidden)
+            for expert in range(layer[f"{block}.gate"][0]):
+                for name, shape in zip(names.split(), ((own, hidden), (own, hidden), (hidden, own))):
+                    layer[f"{block}.experts.{expert}.{name}"] = shape
         if kind in ("gemma2", "gemma3_text"):
             layer.update({"pre_feedforward_layernorm": (hidden,), "post_feedforward_layernorm": (hidden,)})
-        if kind in ("qwen3", "gemma3_text"):
+        if kind in ("qwen3", "qwen3_moe", "gemma3_text"):
             layer.update({"self_attn.q_norm": (size,), "self_attn.k_norm": (size,)})
         for name, shape in layer.items():
             found[f"model.layers.{i}.{name}.weight"] = shape

@@ -37,6 +37,8 @@ class Tiny:
     scalesEmbedding: bool = False
     attentionSoftcap: float = 0.0
     logitSoftcap: float = 0.0
+    experts: int = 0  # of every layer but the first
+    used: int = 0
     types: tuple = ("F32", "F16", "BF16", "Q8_0", "Q4_0")
 
 
@@ -45,6 +47,8 @@ MODELS = [
     Tiny("llama", interleaved=True, heads=3, kvHeads=3, rotated=16, linearFactor=2.0, types=("Q4_0",)),
     Tiny("qwen2", bias=True, types=("Q8_0",)),
     Tiny("qwen3", headNorms=True, headSize=64, tied=False),
+    Tiny("qwen3moe", headNorms=True, experts=6, used=3, types=("Q4_0",)),
+    Tiny("llama", interleaved=True, experts=5, used=2, types=("BF16",)),
     Tiny("phi3", fused=True, window=5, isLocal=lambda layer: True, types=("Q8_0",)),
     Tiny("phi3", fused=True, rotated=24, tied=False, types=("F16",)),
     Tiny("gemma2", gelu=True, postNorms=True, scalesEmbedding=True, window=5, isLocal=lambda layer: layer % 2 == 0,
@@ -63,11 +67,14 @@ class Decoder:
         self.tensors, self.w = {}, {}
         self.build()
 
-    def matrix(self, name, rows, columns, scale=None):
+    def matrix(self, name, rows, columns, scale=None, experts=0):
         kinds = [kind for kind in self.t.types if columns % 32 == 0 or kind in ("F32", "F16", "BF16")]
         kind = kinds[self.draw.integers(len(kinds))]
-        data, self.w[name] = gguf_file.randomMatrix(self.draw, kind, rows, columns, scale or columns**-0.5)
-        self.tensors[name + ".weight"] = (kind, [rows, columns], data)
+        data, self.w[name] = gguf_file.randomMatrix(self.draw, kind, rows * (experts or 1), columns, scale or columns**-0.5)
+        self.tensors[name + ".weight"] = (kind, [experts, rows, columns] if experts else [rows, columns], data)
+
+    def isMixture(self, layer):
+        return self.t.experts > 0 and layer > 0
 
     def vector(self, name, n, around, scale):
         values = (around + scale * self.draw.standard_normal(n)).astype(np.float32)
@@ -93,10 +100,16 @@ class Decoder:
                 self.vector(block + "attn_k_norm", t.headSize, 1, 0.2)
             self.matrix(block + "attn_output", t.hidden, queries)
             self.vector(block + "ffn_norm", t.hidden, 1, 0.2)
-            if not t.fused:
-                self.matrix(block + "ffn_gate", t.feedForward, t.hidden)
-            self.matrix(block + "ffn_up", t.feedForward * (2 if t.fused else 1), t.hidden)
-            self.matrix(block + "ffn_down", t.hidden, t.feedForward)
+            if self.isMixture(layer):
+                self.matrix(block + "ffn_gate_inp", t.experts, t.hidden)
+                for name, rows, columns in (("gate", t.feedForward, t.hidden), ("up", t.feedForward, t.hidden),
+                                            ("down", t.hidden, t.feedForward)):
+                    self.matrix(f"{block}ffn_{name}_exps", rows, columns, experts=t.experts)
+            else:
+                if not t.fused:
+                    self.matrix(block + "ffn_gate", t.feedForward, t.hidden)
+                self.matrix(block + "ffn_up", t.feedForward * (2 if t.fused else 1), t.hidden)
+                self.matrix(block + "ffn_down", t.hidden, t.feedForward)
             if t.postNorms:
                 self.vector(block + "post_attention_norm", t.hidden, 1, 0.2)
                 self.vector(block + "post_ffw_norm", t.hidden, 1, 0.2)
@@ -119,6 +132,9 @@ class Decoder:
                   f"{a}.rope.freq_base": t.ropeBase, "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2",
                   "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": [1] * t.vocabulary,
                   "tokenizer.ggml.merges": ["a b"]}
+        if t.experts:
+            values |= {f"{a}.expert_count": t.experts, f"{a}.expert_used_count": t.used,
+                       f"{a}.expert_feed_forward_length": t.feedForward}
         if t.rotated:
             values[f"{a}.rope.dimension_count"] = t.rotated
         if t.linearFactor != 1:
@@ -194,6 +210,21 @@ class Decoder:
             gate = gate / (1 + np.exp(-gate))
         return self.product(gate * up, block + "ffn_down")
 
+    def mixtureOf(self, x, layer):
+        """The experts that softmax of the router's scores puts first, weighted by it so that weights add up to 1."""
+        t, block = self.t, f"blk.{layer}."
+        scores = self.product(x, block + "ffn_gate_inp")
+        gate, up, down = (self.w[f"{block}ffn_{name}_exps"].astype(np.float64).reshape(t.experts, -1, columns)
+                          for name, columns in (("gate", t.hidden), ("up", t.hidden), ("down", t.feedForward)))
+        y = np.zeros_like(x)
+        for row, score in enumerate(scores):
+            best = np.argsort(-score, kind="stable")[:t.used]
+            shares = np.exp(score[best] - score[best].max())
+            for expert, share in zip(best, shares / shares.sum()):
+                opened = gate[expert] @ x[row]
+                y[row] += share * (down[expert] @ (opened / (1 + np.exp(-opened)) * (up[expert] @ x[row])))
+        return y
+
     def logits(self, tokens):
         """[len(tokens), vocabulary]: those of a sequence, in f64."""
         t = self.t
@@ -204,7 +235,7 @@ class Decoder:
             block = f"blk.{layer}."
             y = self.attention(self.norm(x, block + "attn_norm"), layer)
             x = x + (self.norm(y, block + "post_attention_norm") if t.postNorms else y)
-            y = self.feedForwardOf(self.norm(x, block + "ffn_norm"), layer)
+            y = (self.mixtureOf if self.isMixture(layer) else self.feedForwardOf)(self.norm(x, block + "ffn_norm"), layer)
             x = x + (self.norm(y, block + "post_ffw_norm") if t.postNorms else y)
         y = self.product(self.norm(x, "output_norm"), "token_embd" if t.tied else "output")
         return np.tanh(y / t.logitSoftcap) * t.logitSoftcap if t.logitSoftcap else y
