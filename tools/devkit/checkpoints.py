@@ -45,7 +45,7 @@ def gemma(number, **settings):
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
 
-# name: (config, the setting whose loss must show in the logits)
+# name: (config, the setting whose loss must show in the logits). A case's place is its seed: new ones come last.
 CASES = {
     "llama": (llama(), dict(rms_norm_eps=0.1)),
     "llama-odd-heads": (llama(hidden_size=80, num_attention_heads=5, num_key_value_heads=1, head_dim=24, attention_bias=True, mlp_bias=True),
@@ -61,11 +61,6 @@ CASES = {
               dict(use_sliding_window=False)),
     "qwen3": (qwen3(), dict(rope_theta=100.0)),
     "qwen3-yarn": (qwen3(rope_scaling=YARN, tie_word_embeddings=True), dict(rope_scaling=None)),
-    "qwen3-moe": (config("qwen3_moe", "Qwen3MoeForCausalLM", rope_theta=1e6, hidden_act="silu", num_experts=6, num_experts_per_tok=3,
-                         moe_intermediate_size=64, norm_topk_prob=True, mlp_only_layers=[0], torch_dtype="bfloat16"),
-                  dict(norm_topk_prob=False)),
-    "mixtral": (config("mixtral", "MixtralForCausalLM", rope_theta=1e4, hidden_act="silu", num_local_experts=5, num_experts_per_tok=2,
-                       sliding_window=None, head_dim=None, torch_dtype="bfloat16"), dict(num_experts_per_tok=1)),
     "phi3": (phi3(sliding_window=6, partial_rotary_factor=0.5), dict(partial_rotary_factor=1.0)),
     "phi3-longrope": (phi3(original_max_position_embeddings=8,
                            rope_scaling=dict(type="longrope", short_factor=[1.0] * 8, long_factor=[1.0 + 0.4 * i for i in range(8)])),
@@ -81,6 +76,11 @@ CASES = {
                              rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=1e5),
                                                   sliding_attention=dict(rope_type="default", rope_theta=1e3))),
                        dict(sliding_window=64)),
+    "qwen3-moe": (config("qwen3_moe", "Qwen3MoeForCausalLM", rope_theta=1e6, hidden_act="silu", num_experts=6, num_experts_per_tok=3,
+                         moe_intermediate_size=64, norm_topk_prob=True, mlp_only_layers=[0], torch_dtype="bfloat16"),
+                  dict(norm_topk_prob=False)),
+    "mixtral": (config("mixtral", "MixtralForCausalLM", rope_theta=1e4, hidden_act="silu", num_local_experts=5, num_experts_per_tok=2,
+                       sliding_window=None, head_dim=None, torch_dtype="bfloat16"), dict(num_experts_per_tok=1)),
 }
 
 
