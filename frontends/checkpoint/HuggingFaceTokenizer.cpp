@@ -91,16 +91,18 @@ private:
       if (id == spec.tokens.size())
         spec.tokens.emplace_back();
       spec.tokens[id] = {.text = content->get<std::string>(),
-                         .kind = token.value("special", false) ? TokenKind::Control : TokenKind::UserDefined};
+                         .kind = token.contains("special") && token["special"] == true
+                                     ? TokenKind::Control
+                                     : TokenKind::UserDefined};
     }
   }
 
   // A token given by its text, or by an object with it; -1 if there is none.
   int32_t named(const Json &root, const char *key) const {
-    auto value = root.find(key);
-    if (value != root.end() && value->is_object())
-      value = value->find("content");
-    if (value == root.end() || !value->is_string())
+    const Json *value = root.contains(key) ? &root.at(key) : nullptr;
+    if (value && value->is_object())
+      value = value->contains("content") ? &value->at("content") : nullptr;
+    if (!value || !value->is_string())
       return -1;
     auto text = value->get<std::string>();
     auto found = std::ranges::find(spec.tokens, text, &llm::TokenSpec::text);

@@ -55,8 +55,9 @@ TEST(HuggingFaceConfig, textModelsOfLargerOnesAreFound) {
 }
 
 TEST(HuggingFaceConfig, badSettingsAreNamed) {
-  EXPECT_EQ(failure(R"({"model_type": "mamba"})"), "model_type is 'mamba', expected one of llama, mistral, "
-                                                   "qwen2, qwen3, phi3, gemma, gemma2, gemma3_text");
+  EXPECT_EQ(failure(R"({"model_type": "mamba"})"),
+            "model_type is 'mamba', expected one of llama, mistral, "
+            "qwen2, qwen3, qwen3_moe, mixtral, phi3, gemma, gemma2, gemma3_text");
   EXPECT_EQ(failure(R"({"hidden_size": null})"), "hidden_size is missing, expected 1 to 16777216");
   EXPECT_EQ(failure(R"({"hidden_size": -64})"), "hidden_size is -64, expected 1 to 16777216");
   EXPECT_EQ(failure(R"({"hidden_size": "64"})"), "hidden_size is \"64\", expected 1 to 16777216");
@@ -123,6 +124,13 @@ TEST_F(HuggingFaceFolder, whatSurroundsATokenizer) {
   write("generation_config.json", R"({"eos_token_id": 4})");
   EXPECT_EQ(read().status().message(),
             "generation_config.json: eos_token_id is 4, the tokenizer has 4 tokens");
+  write("generation_config.json", "{}");
+  write("tokenizer_config.json", R"({"bos_token": {"text": "<s>"}, "eos_token": 3, "chat_template": 7,
+    "added_tokens_decoder": {"4": {"content": "x", "special": "no"}, "9": {"content": "y"}, "z": 1, "5": []}})");
+  auto odd = read(); // what is no token is none; a token behind the last is added, a gap is not
+  ASSERT_TRUE(odd.isOk()) << odd.status().message();
+  EXPECT_EQ(odd->spec.tokens.size(), 5u);
+  EXPECT_EQ(odd->spec.tokens[4].kind, llm::TokenKind::UserDefined);
   write("tokenizer_config.json", R"({"add_bos_token": "yes"})");
   EXPECT_THAT(read().status().message(), HasSubstr("tokenizer_config.json: add_bos_token is \"yes\""));
 }
