@@ -1,6 +1,6 @@
 // The product of rows with packed weights (packed_format.h), one panel of 16 columns at a time.
 //
-//   for each chunk of a panel (8 steps, 256 terms)
+//   for each chunk of a panel (8 steps, 256 terms; few rows take it whole, packed_few_rows.h)
 //     decode its scales; for many rows also unpack its codes
 //     for each group of R rows: integer products of every step, scaled and added to sums [rows][16]
 //
