@@ -32,7 +32,7 @@ Status parseDims(const std::vector<std::string> &texts, std::map<std::string, in
 StatusOr<PrecisionResult> search(const std::string &plan, const PrecisionOptions &options,
                                  const MachineProfile &machine) {
   PrecisionRequest request;
-  request.maxError = options.maxError;
+  request.maxError = options.precision == "f32" ? 0 : options.maxError;
   request.sensitive = options.sensitive;
   request.only = options.precision == "auto" || options.precision == "f32" ? "" : options.precision;
   request.calibration.files = options.files;

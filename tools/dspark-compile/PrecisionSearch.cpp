@@ -1,6 +1,7 @@
 #include "tools/dspark-compile/PrecisionSearch.h"
 #include "planning/Assignment.h"
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace dspark {
@@ -9,6 +10,7 @@ namespace {
 // A variant must be faster by more than measurements differ.
 constexpr double kLeastGain = 0.03;
 constexpr int kRounds = 6;
+constexpr double kGainSeconds = 20;
 
 std::string text(const char *pattern, auto... values) {
   char line[256];
@@ -88,7 +90,7 @@ std::vector<int> PrecisionSearch::solve(double budget) const {
       if (!isAllowed)
         continue;
       assigned.variants.push_back(
-          {0, variant.seconds, std::isfinite(error) ? gain * error * error : 1e300, 0});
+          {0, variant.seconds, std::isfinite(error) ? gains[region.product] * error * error : 1e300, 0});
       variants.push_back(int(v));
     }
     if (!isForced || variants.empty()) {
@@ -128,22 +130,44 @@ Status PrecisionSearch::revertUntil(size_t firstSet, size_t lastSet, double &err
   }
 }
 
-// The budget that makes the true error come near the bound is searched by trying: the model of errors is only
-// as good as its one gain.
+// Each region alone in its chosen form, as long as that takes seconds; what is left gets the gain that makes
+// the sum of all regions' squared errors that of the run with all of them.
+Status PrecisionSearch::measureGains(const std::vector<int> &choices, double allError) {
+  auto squareOf = [&](size_t r) {
+    return choices[r] < 0
+               ? 0
+               : std::pow(result.regions[r].error(result.regions[r].variants[size_t(choices[r])]), 2);
+  };
+  double squares = 0;
+  for (size_t r = 0; r < choices.size(); ++r)
+    squares += squareOf(r);
+  bool isUsable = squares > 0 && std::isfinite(allError) && std::isfinite(squares);
+  gains.assign(choices.size(), isUsable ? allError * allError / squares : 1);
+  auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kGainSeconds);
+  for (size_t r = 0; r < choices.size() && std::chrono::steady_clock::now() < end; ++r) {
+    if (choices[r] < 0 || squareOf(r) == 0)
+      continue;
+    std::vector<int> alone(choices.size(), -1);
+    alone[r] = choices[r];
+    DSPARK_ASSIGN_OR_RETURN(double error, errorOf(alone, 0, 1));
+    if (std::isfinite(error) && error > 0 && std::isfinite(squareOf(r)))
+      gains[r] = error * error / squareOf(r);
+  }
+  return Status::ok();
+}
+
+// The budget that makes the true error come near the bound is searched by trying: squared errors add up only
+// about.
 Status PrecisionSearch::search() {
   size_t last = calibration.deciding();
+  gains.assign(result.regions.size(), 1);
   std::vector<int> all = solve(1e300);
   DSPARK_ASSIGN_OR_RETURN(double allError, errorOf(all, 0, last));
   result.choices = all;
   result.error = allError;
   if (allError <= request.maxError || !request.only.empty())
     return Status::ok();
-  double squares = 0;
-  for (size_t r = 0; r < all.size(); ++r)
-    if (all[r] >= 0)
-      squares += std::pow(result.regions[r].error(result.regions[r].variants[size_t(all[r])]), 2);
-  if (squares > 0 && std::isfinite(allError) && std::isfinite(squares))
-    gain = allError * allError / squares;
+  DSPARK_RETURN_IF_ERROR(measureGains(all, allError));
   double target = request.maxError * request.maxError, budget = target, low = 0, high = INFINITY;
   std::vector<int> best(all.size(), -1);
   double bestSeconds = INFINITY;

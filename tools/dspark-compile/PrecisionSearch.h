@@ -40,6 +40,7 @@ private:
   Status measure();
   StatusOr<double> errorOf(const std::vector<int> &choices, size_t firstSet, size_t lastSet);
   std::vector<int> solve(double budget) const;
+  Status measureGains(const std::vector<int> &choices, double allError);
   Status search();
   Status revertUntil(size_t firstSet, size_t lastSet, double &error);
   int worst() const;
@@ -52,7 +53,7 @@ private:
   std::unique_ptr<PrecisionMeter> meter;
   PrecisionResult result;
   std::vector<OutputNumbers> expected;
-  double gain = 1; // squared error of the outputs per squared relative error of a region
+  std::vector<double> gains; // per region: squared error of the outputs per squared relative error of its own
 };
 
 } // namespace dspark
