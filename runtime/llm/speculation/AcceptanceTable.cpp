@@ -1,5 +1,5 @@
 #include "runtime/llm/speculation/AcceptanceTable.h"
-#include <algorithm>
+#include "runtime/llm/speculation/Logistic.h"
 #include <bit>
 
 namespace dspark::llm {
@@ -7,6 +7,9 @@ namespace {
 
 constexpr float kHorizon = 200;     // outcomes of a cell after which evidence has faded to 1/e
 constexpr float kPriorOutcomes = 4; // that a neighbour counts for
+// Logits that a class of match or position is expected to be better than the one before: 0.5 for the weakest
+// match makes 0.82 of 5 tokens, 0.96 of 65.
+constexpr float kBetter = 0.3f;
 
 } // namespace
 
@@ -33,10 +36,15 @@ float AcceptanceTable::estimate(int32_t match, int32_t position) const {
   const auto refine = [&](const Cell &cell) {
     expected = (cell.accepted + kPriorOutcomes * expected) / (cell.seen + kPriorOutcomes);
   };
-  for (int m = 0; m <= lastMatch; ++m)
+  refine(cells[0][0]);
+  for (int m = 1; m <= lastMatch; ++m) {
+    expected = shifted(expected, kBetter);
     refine(cells[size_t(m)][0]);
-  for (int p = 1; p <= lastPosition; ++p)
+  }
+  for (int p = 1; p <= lastPosition; ++p) {
+    expected = shifted(expected, kBetter);
     refine(cells[size_t(lastMatch)][size_t(p)]);
+  }
   return expected;
 }
 
