@@ -30,7 +30,7 @@ emulate: setup
 	tools/emulate build/$(PRESET)/bin/kernels_test
 
 conformance: build
-	tools/onnx-conformance --write-docs
+	tools/onnx-conformance --write-docs --peer
 	tools/operators --write
 
 # Every case with static shapes, symbolic dims and constant inputs, at both levels, with 1 and 2 threads.

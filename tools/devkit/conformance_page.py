@@ -77,6 +77,47 @@ def generalised(reason):
     return re.sub(r"^\s*(dspark-\w+:|error:)\s*", "", reason)
 
 
+PEER_STATUSES = ("passed", "refused", "failed", "crashed", "unasked")
+
+
+def besidePeer(rows, theirs):
+    """One line per operator on which the two differ anywhere, then the cases that only one of them passes."""
+    lines = ["| operator | cases | we pass | onnxruntime passes | refuses | fails | crashes | not asked |", "| --- |" + " --: |" * 7]
+    for operator, members in sorted(grouped(rows, lambda row: row.operator).items()):
+        ours = sum(row.status == "passed" for row in members)
+        counts = collections.Counter(theirs[row.name][0] for row in members)
+        if ours != len(members) or counts["passed"] != len(members):
+            lines.append(f"| {operator} | {len(members)} | {ours} | " + " | ".join(str(counts[s] or "") for s in PEER_STATUSES) + " |")
+    behind = [row.name for row in rows if row.status != "passed" and theirs[row.name][0] == "passed"]
+    lines += ["", f"Cases that onnxruntime passes and we do not: {', '.join(behind) or 'none'}.", "",
+              "| case | we | onnxruntime | its reason |", "| --- | --- | --- | --- |"]
+    for row in rows:
+        status, reason = theirs[row.name]
+        if (row.status, status) != ("passed", "passed"):
+            lines.append(f"| {row.name} | {row.status} | {status} | {shortened(reason)} |")
+    return "\n".join(lines) + "\n"
+
+
+def shortened(reason):
+    """The end of what onnxruntime says: before it come codes and places in its sources."""
+    reason = re.sub(r".*(?:\[ONNXRuntimeError\] : \d+ : \w+ : |::\w+\([^)]*\) )", "", reason)
+    return reason.replace("|", "&#124;")
+
+
+def writePeer(rows, theirs, version):
+    counts, ours = collections.Counter(status for status, _ in theirs.values()), sum(row.status == "passed" for row in rows)
+    text = f"""# ONNX conformance beside onnxruntime
+
+Written by `make conformance` (`tools/onnx-conformance --write-docs --peer`); do not edit. The same cases, and the same tolerances, in
+onnxruntime {version} on the CPU (`tools/devkit/peer.py`). Of {len(rows)} cases we pass {ours}; onnxruntime passes {counts["passed"]}, refuses to load
+{counts["refused"]}, fails {counts["failed"]} and crashes on {counts["crashed"]}; {counts["unasked"]} were not asked, since their operands have types (bf16, 8, 4 and 2 bits) that its
+Python does not take. A model of a file version (IR 14, opset 28) above its own counts as refused. Operators on which both pass every case
+are left out.
+
+{besidePeer(rows, theirs)}"""
+    (ROOT / "docs" / "conformance-peer.md").write_text(text)
+
+
 def write(rows, counts):
     total = sum(counts.values())
     text = f"""# ONNX conformance
