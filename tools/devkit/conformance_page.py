@@ -99,8 +99,8 @@ def besidePeer(rows, theirs):
 
 
 def shortened(reason):
-    """The end of what onnxruntime says: before it come codes and places in its sources."""
-    reason = re.sub(r".*(?:\[ONNXRuntimeError\] : \d+ : \w+ : |::\w+\([^)]*\) )", "", reason)
+    """The end of what onnxruntime says: before it come codes, paths and places in its sources."""
+    reason = re.sub(r".*(?:\[ONNXRuntimeError\] : \d+ : \w+ : |::\w+\([^)]*\) |model\.onnx failed:|Fatal error: |&\) )", "", reason)
     return reason.replace("|", "&#124;")
 
 
