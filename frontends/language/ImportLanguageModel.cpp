@@ -34,7 +34,9 @@ StatusOr<ImportedModel> importGguf(const std::shared_ptr<const checkpoint::GgufF
 StatusOr<ImportedModel> importHuggingFace(const std::string &folder, const DecoderOptions &options,
                                           mlir::MLIRContext &context) {
   DSPARK_ASSIGN_OR_RETURN(std::optional<std::string> json, checkpoint::readTextFile(folder, "config.json"));
-  StatusOr<checkpoint::HuggingFaceConfig> config = checkpoint::readHuggingFaceConfig(json.value_or(""));
+  if (!json)
+    return Status(Code::NotFound, "the folder has no config.json");
+  StatusOr<checkpoint::HuggingFaceConfig> config = checkpoint::readHuggingFaceConfig(*json);
   if (!config.isOk())
     return config.status().in("config.json");
   ImportedModel model;
@@ -56,7 +58,7 @@ StatusOr<ImportedModel> importHuggingFace(const std::string &folder, const Decod
 bool isCheckpoint(const std::string &path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
-    return std::filesystem::exists(std::filesystem::path(path) / "config.json", error);
+    return true;
   std::ifstream file(path, std::ios::binary);
   char magic[4] = {};
   file.read(magic, sizeof magic);

@@ -5,7 +5,7 @@
 
 namespace dspark::language {
 
-/// Whether it is a folder with a config.json, or a file that starts as a GGUF file does.
+/// Whether it is a folder, or a file that starts as a GGUF file does.
 bool isCheckpoint(const std::string &path);
 
 struct ImportedModel {

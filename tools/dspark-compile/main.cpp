@@ -35,6 +35,15 @@ bool parseDims(const std::vector<std::string> &texts, std::map<std::string, int6
   return true;
 }
 
+// MODEL with .dsp; a folder's name may have dots that begin no extension.
+std::string planBeside(const std::string &model) {
+  std::filesystem::path path(model);
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error))
+    return path.replace_extension(".dsp").string();
+  return (path.has_filename() ? path : path.parent_path()).string() + ".dsp";
+}
+
 void printTiming(const CompileReport &report) {
   double total = 0;
   for (const PhaseTime &time : report.times) {
@@ -133,7 +142,7 @@ int main(int argc, char **argv) {
   }
   bool printsIr = options.stopAfter && *options.stopAfter != Phase::Emit;
   if (options.output.empty())
-    options.output = printsIr ? "-" : std::filesystem::path(options.model).replace_extension(".dsp").string();
+    options.output = printsIr ? "-" : planBeside(options.model);
 
   Progress progress(verbose);
   options.onPhase = [&](Phase phase) { progress.start(std::string(phaseName(phase))); };
