@@ -38,11 +38,18 @@ bool expectBlocks(InferContext &ctx, int axis, int64_t block) {
   return true;
 }
 
-/// The zero point has the scale's shape; models also mix [] and [1].
+bool mayHaveOneElement(const TensorInfo &tensor) {
+  Dim elements = tensor.elements();
+  return !elements.isConst() || elements.is(1);
+}
+
+/// The zero point has the scale's shape; models also mix [] and [1], which a symbol may turn out to be.
 bool expectZeroPoint(InferContext &ctx) {
   const TensorInfo &scale = ctx.in[1];
   if (!ctx.has(2) || !scale.hasRank || !ctx.in[2].hasRank ||
       (scale.elements().is(1) && ctx.in[2].elements().is(1)))
+    return true;
+  if (scale.rank() != ctx.in[2].rank() && mayHaveOneElement(scale) && mayHaveOneElement(ctx.in[2]))
     return true;
   if (!expectRank(ctx, 2, scale.rank()))
     return false;
