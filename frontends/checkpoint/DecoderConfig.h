@@ -8,6 +8,11 @@
 
 namespace dspark::checkpoint {
 
+/// What a configuration may ask for; files that ask for more are refused.
+inline constexpr int64_t kMostExperts = 4096; // what packed_experts takes
+inline constexpr int64_t kMostLayers = 1024, kMostHeads = 4096, kLargestSize = int64_t(1) << 24;
+inline constexpr int64_t kLongestContext = int64_t(1) << 32;
+
 /// Angles of rotary embedding: position * inverseFrequencies[i], for pairs i of a head's elements.
 struct RopeTable {
   std::vector<float> inverseFrequencies; // half as many as rotated elements

@@ -7,10 +7,6 @@
 namespace dspark::checkpoint {
 namespace {
 
-constexpr int64_t kMostExperts = 4096; // what packed_experts takes
-constexpr int64_t kMostLayers = 1024, kMostHeads = 4096, kLargestSize = int64_t(1) << 24;
-constexpr int64_t kLongestContext = int64_t(1) << 32;
-
 enum class Windows {
   None,
   All,         // every layer, where the file has one
