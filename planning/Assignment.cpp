@@ -157,12 +157,9 @@ private:
     return sizes;
   }
 
-  /// The relaxed minimum for the multipliers; keeps the bound, and the assignment if it is within all bounds.
-  std::vector<int> tryMultipliers() {
+  /// Of every variant of every region: its time, and its share of each bound at that bound's multiplier.
+  std::vector<std::vector<double>> relaxedCosts() const {
     std::vector<std::vector<double>> unary;
-    double constant = 0;
-    for (size_t k = 0; k < bounds.count(); ++k)
-      constant += multipliers[k] * bounds.limit(k);
     for (const AssignedRegion &region : p.regions) {
       std::vector<double> &costs = unary.emplace_back();
       for (const RegionVariant &variant : region.variants) {
@@ -172,7 +169,15 @@ private:
         costs.push_back(cost);
       }
     }
-    double value = elimination.run(unary) - constant;
+    return unary;
+  }
+
+  /// The relaxed minimum for the multipliers; keeps the bound, and the assignment if it is within all bounds.
+  std::vector<int> tryMultipliers() {
+    double constant = 0;
+    for (size_t k = 0; k < bounds.count(); ++k)
+      constant += multipliers[k] * bounds.limit(k);
+    double value = elimination.run(relaxedCosts()) - constant;
     if (value > lower) {
       lower = value;
       bestMultipliers = multipliers;
@@ -339,19 +344,7 @@ private:
     isProven = nodes < kMaxNodes;
   }
 
-  double lowerAtMultipliers(double base) {
-    std::vector<std::vector<double>> unary;
-    for (const AssignedRegion &region : p.regions) {
-      std::vector<double> &costs = unary.emplace_back();
-      for (const RegionVariant &variant : region.variants) {
-        double cost = variant.seconds;
-        for (size_t k = 0; k < bounds.count(); ++k)
-          cost += multipliers[k] * bounds.use(k, variant);
-        costs.push_back(cost);
-      }
-    }
-    return elimination.run(unary) + base;
-  }
+  double lowerAtMultipliers(double base) { return elimination.run(relaxedCosts()) + base; }
 
   void descendFrom(size_t depth, double bound, std::vector<int> &variants, std::vector<double> &used) {
     if (++nodes >= kMaxNodes)
