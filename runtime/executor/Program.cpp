@@ -81,6 +81,7 @@ StatusOr<std::shared_ptr<const Program>> Program::create(std::shared_ptr<const P
     ++program->valueInfos[size_t(output->value())].uses;
   }
   program->countUses(program->main);
+  program->readRegions();
   DSPARK_RETURN_IF_ERROR(program->checkStates());
   return std::shared_ptr<const Program>(std::move(program));
 }
@@ -197,6 +198,19 @@ void Program::countUses(BlockInfo &block) {
   if (&block != &main) // the body's results are the plan's outputs, which are counted already
     for (int value : block.results)
       use(value);
+}
+
+void Program::readRegions() {
+  const fb::Plan &plan = planFile->plan();
+  deviceNames = {"cpu"};
+  for (unsigned i = 0; plan.devices() && i < plan.devices()->size(); ++i)
+    deviceNames.push_back(plan.devices()->Get(i)->name()->str());
+  for (unsigned i = 0; plan.regions() && i < plan.regions()->size(); ++i) {
+    const fb::Region &region = *plan.regions()->Get(i);
+    RegionInfo &info = regionInfos.emplace_back(RegionInfo{viewOf(region.steps()), {}, region.chosen()});
+    for (const fb::RegionVariant *variant : *region.variants())
+      info.variants.push_back({variant->device(), variant->seconds(), variant->bytes()});
+  }
 }
 
 Status Program::checkStates() const {

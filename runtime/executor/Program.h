@@ -72,6 +72,18 @@ struct OutputInfo {
   const fb::ValueType *typeTree = nullptr; // of an output that is no tensor
 };
 
+/// Steps of the body that one decision covers, and the devices that may run them; 0 is the CPU.
+struct RegionInfo {
+  struct Variant {
+    int device;
+    double seconds; // as predicted when the plan was made
+    uint64_t bytes; // of weights in the device's memory
+  };
+  std::span<const int32_t> steps; // in body().steps
+  std::vector<Variant> variants;  // the CPU's among them
+  int chosen;                     // by the compiler
+};
+
 class Program {
 public:
   /// Unsupported if the plan uses operators that this runtime does not have; the message names them all.
@@ -86,6 +98,9 @@ public:
   size_t symbolCount() const { return symbolNames.size(); }
   std::span<const std::string> symbols() const { return symbolNames; }
   int stepCount() const { return steps; }
+  /// The names of the devices that regions may run on; devices()[0] is "cpu".
+  std::span<const std::string> devices() const { return deviceNames; }
+  std::span<const RegionInfo> regions() const { return regionInfos; }
 
   /// The expression as text, "?" for -1.
   std::string dimText(int expression) const;
@@ -103,6 +118,7 @@ private:
   void readBlock(const fb::Block &block, BlockInfo &info, int &index);
   StepInfo readStep(const fb::Step &step, int &index);
   void countUses(BlockInfo &block);
+  void readRegions();
   Status checkStates() const;
 
   std::shared_ptr<const PlanFile> planFile;
@@ -114,6 +130,8 @@ private:
   std::vector<int> inputValues;
   std::vector<OutputInfo> outputInfos;
   std::vector<std::string> symbolNames;
+  std::vector<std::string> deviceNames;
+  std::vector<RegionInfo> regionInfos;
   int steps = 0;
   std::vector<std::string> missing; // operators without an entry, with the first node that uses each
 

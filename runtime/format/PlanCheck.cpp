@@ -31,11 +31,13 @@ public:
     DSPARK_RETURN_IF_ERROR(checkBlock(*plan.body(), 0));
     for (const fb::Output *output : *plan.outputs())
       DSPARK_RETURN_IF_ERROR(checkUse(output->value(), false, "output '" + output->name()->str() + "'"));
-    return Status::ok();
+    return checkRegions();
   }
 
 private:
   Status checkExpressions() const;
+  Status checkRegions() const;
+  Status checkRegion(const fb::Region &region, const std::string &what, std::vector<bool> &isTaken) const;
   Status checkValue(int id) const;
   Status checkType(const fb::ValueType &type, int depth, const std::string &what) const;
   Status checkConstant(const fb::Value &value, const std::string &what) const;
@@ -426,6 +428,56 @@ Status Checker::checkList(const fb::Step &step, const std::string &what) const {
     return Status::ok();
   }
   return corruptFile(what + " is no operation on lists that this reader knows");
+}
+
+Status Checker::checkRegions() const {
+  if (sizeOf(plan.devices()) > kMaxPlanDevices)
+    return corruptFile("there are " + text(int64_t(sizeOf(plan.devices()))) + " devices, expected at most " +
+                       text(kMaxPlanDevices));
+  std::set<std::string_view> names = {"cpu"};
+  for (size_t i = 0; i < sizeOf(plan.devices()); ++i)
+    if (std::string_view name = viewOf(plan.devices()->Get(unsigned(i))->name());
+        name.empty() || !names.insert(name).second)
+      return corruptFile("device " + text(int64_t(i)) + " has the name '" + std::string(name) +
+                         "', expected a name of its own");
+  std::vector<bool> isTaken(sizeOf(plan.body()->steps()));
+  for (size_t i = 0; i < sizeOf(plan.regions()); ++i)
+    DSPARK_RETURN_IF_ERROR(
+        checkRegion(*plan.regions()->Get(unsigned(i)), "region " + text(int64_t(i)), isTaken));
+  return Status::ok();
+}
+
+Status Checker::checkRegion(const fb::Region &region, const std::string &what,
+                            std::vector<bool> &isTaken) const {
+  size_t variants = sizeOf(region.variants());
+  if (sizeOf(region.steps()) == 0 || variants == 0 || variants > kMaxRegionVariants || region.chosen() < 0 ||
+      size_t(region.chosen()) >= variants)
+    return corruptFile(what + " has " + text(int64_t(sizeOf(region.steps()))) + " steps, " +
+                       text(int64_t(variants)) + " variants and choice " + text(region.chosen()) +
+                       ", expected steps, 1 to " + text(kMaxRegionVariants) + " variants and one of them");
+  int before = -1;
+  for (size_t i = 0; i < sizeOf(region.steps()); before = region.steps()->Get(unsigned(i)), ++i) {
+    int step = region.steps()->Get(unsigned(i));
+    if (step <= before || size_t(step) >= isTaken.size() || isTaken[size_t(step)] ||
+        plan.body()->steps()->Get(unsigned(step))->kind() != fb::StepKind::Kernel)
+      return corruptFile(what + " has step " + text(step) +
+                         ", expected Kernel steps of the body in ascending order, each in one region");
+    isTaken[size_t(step)] = true;
+  }
+  bool mayBeCpu = false;
+  std::set<int> devices;
+  for (size_t i = 0; i < variants; ++i) {
+    const fb::RegionVariant &variant = *region.variants()->Get(unsigned(i));
+    mayBeCpu |= variant.device() == 0;
+    bool isGood = variant.device() >= 0 && size_t(variant.device()) <= sizeOf(plan.devices()) &&
+                  devices.insert(variant.device()).second && variant.seconds() >= 0 &&
+                  variant.seconds() < 1e9;
+    if (!isGood)
+      return corruptFile(what + ": variant " + text(int64_t(i)) + " is on device " + text(variant.device()) +
+                         ", expected a device of its own below " + text(int64_t(sizeOf(plan.devices())) + 1) +
+                         " and a time of less than 1e9 s");
+  }
+  return mayBeCpu ? Status::ok() : corruptFile(what + " has no variant on the CPU");
 }
 
 } // namespace

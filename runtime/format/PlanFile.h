@@ -13,7 +13,7 @@
 namespace dspark {
 
 inline constexpr char kPlanMagic[8] = {'D', 'S', 'P', 'A', 'R', 'K', '\r', '\n'};
-inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 3;
+inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 4;
 /// The oldest minor version that reads what this writer writes; plans with strings, sequences, optionals or
 /// maps need more, and so do those with states.
 inline constexpr uint16_t kPlanMinimalReader = 1, kMinorOfLists = 2, kMinorOfStates = 3;
@@ -22,6 +22,8 @@ inline constexpr uint64_t kWeightsAlignment = 2 << 20;
 inline constexpr uint64_t kMaxBlobAlignment = 4096;
 /// Blocks inside blocks (If, Loop); deeper plans are refused.
 inline constexpr int kMaxBlockDepth = 64;
+/// Ways to run a region, and devices beside the CPU.
+inline constexpr size_t kMaxRegionVariants = 4, kMaxPlanDevices = 16;
 /// Sequences of optionals of ...
 inline constexpr int kMaxTypeDepth = 4;
 

@@ -120,6 +120,28 @@ public:
     outer.pop_back();
   }
 
+  /// Returns the device's number.
+  int device(const std::string &name) {
+    auto made = std::make_unique<fb::DeviceT>();
+    made->name = name;
+    plan.devices.push_back(std::move(made));
+    return int(plan.devices.size());
+  }
+  /// One variant per device, all predicted to take a microsecond.
+  fb::RegionT &region(std::vector<int> steps, const std::vector<int> &devices, int chosen) {
+    auto made = std::make_unique<fb::RegionT>();
+    made->steps = std::move(steps);
+    made->chosen = chosen;
+    for (int device : devices) {
+      auto variant = std::make_unique<fb::RegionVariantT>();
+      variant->device = device;
+      variant->seconds = 1e-6;
+      made->variants.push_back(std::move(variant));
+    }
+    plan.regions.push_back(std::move(made));
+    return *plan.regions.back();
+  }
+
   void finish() {
     Status status = writer->finish(plan);
     EXPECT_TRUE(status.isOk()) << status.message();

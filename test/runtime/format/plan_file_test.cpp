@@ -149,6 +149,17 @@ INSTANTIATE_TEST_SUITE_P(
         BadPlan{"has 0 blocks, expected 2", [](PlanBuilder &b) { firstStep(b).kind = fb::StepKind::If; }},
         BadPlan{"expected a path inside the plan's folder",
                 [](PlanBuilder &b) { b.plan.files.push_back("../secret"); }},
+        BadPlan{"has the name 'cpu', expected a name of its own", [](PlanBuilder &b) { b.device("cpu"); }},
+        BadPlan{"1 steps, 1 variants and choice 2", [](PlanBuilder &b) { b.region({0}, {0}, 2); }},
+        BadPlan{"has step 1, expected Kernel steps", [](PlanBuilder &b) { b.region({1}, {0}, 0); }},
+        BadPlan{"region 1 has step 0",
+                [](PlanBuilder &b) {
+                  b.region({0}, {0}, 0);
+                  b.region({0}, {0}, 0);
+                }},
+        BadPlan{"is on device 1, expected a device of its own below 1",
+                [](PlanBuilder &b) { b.region({0}, {0, 1}, 0); }},
+        BadPlan{"has no variant on the CPU", [](PlanBuilder &b) { b.region({0}, {b.device("npu")}, 0); }},
         BadPlan{"input 0 has the name ''", [](PlanBuilder &b) { b.plan.values[0]->name.clear(); }},
         BadPlan{"nested deeper than 64", [](PlanBuilder &b) {
                   int condition = b.constant<uint8_t>(DType::Bool, {}, {1});
