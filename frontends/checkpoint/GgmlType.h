@@ -39,7 +39,9 @@ namespace dspark::checkpoint {
   DSPARK_GGML_TYPE(TQ1_0, 34, 256, 54)                                                                       \
   DSPARK_GGML_TYPE(TQ2_0, 35, 256, 66)                                                                       \
   DSPARK_GGML_TYPE(MXFP4, 39, 32, 17)                                                                        \
-  DSPARK_GGML_TYPE(NVFP4, 40, 64, 36)
+  DSPARK_GGML_TYPE(NVFP4, 40, 64, 36)                                                                        \
+  DSPARK_GGML_TYPE(Q1_0, 41, 128, 18)                                                                        \
+  DSPARK_GGML_TYPE(Q2_0, 42, 64, 18)
 
 enum class GgmlType : uint32_t {
 #define DSPARK_GGML_TYPE(name, number, elements, bytes) name = number,

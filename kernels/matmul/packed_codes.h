@@ -7,22 +7,13 @@ namespace dspark {
 namespace {
 
 constexpr int maxCode(CodeKind kind) {
-  switch (kind) {
-  case CodeKind::U2:
-    return 3;
-  case CodeKind::U3:
-    return 7;
-  case CodeKind::U4:
-    return 15;
-  case CodeKind::Fp4:
-    return 2 * kFp4Zero;
-  case CodeKind::U5:
-    return 31;
-  case CodeKind::U6:
-    return 63;
-  default:
-    return 255;
-  }
+  if (!hasLevels(kind))
+    return kind < CodeKind::U8 ? (1 << kCodeLines[int(kind)]) - 1 : 255;
+  const Levels &levels = levelsOf(kind);
+  int most = 0;
+  for (int8_t level : levels.of)
+    most = level + levels.zero > most ? level + levels.zero : most;
+  return most;
 }
 
 // Bits of quad q in a plane with `bits` a code, one code a byte; `lines` is the plane plus 4 * column.
@@ -32,32 +23,28 @@ DSPARK_SIMD uint32_t fourBits(const uint8_t *lines, int bits, int q) {
   __builtin_memcpy(&four, lines + q / perLine * 64, sizeof(four));
   return four >> q % perLine * bits & ((1u << bits) - 1) * 0x01010101u;
 }
-DSPARK_SIMD uint32_t fourLevels(const int8_t (&levels)[16], int zero, uint32_t four) {
+DSPARK_SIMD uint32_t fourLevels(const Levels &levels, uint32_t four) {
   uint32_t codes = 0;
   for (int i = 0; i < 32; i += 8)
-    codes |= uint32_t(levels[four >> i & 15] + zero) << i;
+    codes |= uint32_t(levels.of[four >> i & 15] + levels.zero) << i;
   return codes;
+}
+DSPARK_SIMD uint32_t fourStored(int64_t bits, const uint8_t *lines, int q) {
+  switch (bits) {
+  case 3:
+    return fourBits(lines, 2, q) | fourBits(lines + 128, 1, q) << 2;
+  case 5:
+    return fourBits(lines, 4, q) | fourBits(lines + 256, 1, q) << 4;
+  case 6:
+    return fourBits(lines, 4, q) | fourBits(lines + 256, 2, q) << 4;
+  default:
+    return fourBits(lines, int(bits), q);
+  }
 }
 /// The four codes of one column in quad q of a step, one a byte; `lines` is the step's plus 4 * column.
 DSPARK_SIMD uint32_t fourCodes(CodeKind kind, const uint8_t *lines, int q) {
-  switch (kind) {
-  case CodeKind::U2:
-    return fourBits(lines, 2, q);
-  case CodeKind::U3:
-    return fourBits(lines, 2, q) | fourBits(lines + 128, 1, q) << 2;
-  case CodeKind::U4:
-    return fourBits(lines, 4, q);
-  case CodeKind::U5:
-    return fourBits(lines, 4, q) | fourBits(lines + 256, 1, q) << 4;
-  case CodeKind::U6:
-    return fourBits(lines, 4, q) | fourBits(lines + 256, 2, q) << 4;
-  case CodeKind::Nl4:
-    return fourLevels(kNl4Levels, kNl4Zero, fourBits(lines, 4, q));
-  case CodeKind::Fp4:
-    return fourLevels(kFp4Levels, kFp4Zero, fourBits(lines, 4, q));
-  default:
-    return fourBits(lines, 8, q);
-  }
+  uint32_t stored = fourStored(kCodeLines[int(kind)], lines, q);
+  return hasLevels(kind) ? fourLevels(levelsOf(kind), stored) : stored;
 }
 
 #if defined(__AVX2__)
@@ -70,9 +57,9 @@ DSPARK_SIMD Codes splatBytes(int v) { return _mm512_set1_epi8(char(v)); }
 template <int N> DSPARK_SIMD Codes shifted(Codes v) { // right by N, left by -N, within 16 bits
   return N >= 0 ? _mm512_srli_epi16(v, N > 0 ? N : 0) : _mm512_slli_epi16(v, N < 0 ? -N : 0);
 }
-DSPARK_SIMD Codes lookUp(const int8_t *levels, int zero, Codes index) {
-  __m128i table =
-      _mm_add_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i *>(levels)), _mm_set1_epi8(char(zero)));
+DSPARK_SIMD Codes lookUp(const Levels &levels, Codes index) {
+  __m128i table = _mm_add_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i *>(levels.of)),
+                               _mm_set1_epi8(char(levels.zero)));
   return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), index);
 }
 #else
@@ -83,9 +70,9 @@ DSPARK_SIMD Codes splatBytes(int v) { return _mm256_set1_epi8(char(v)); }
 template <int N> DSPARK_SIMD Codes shifted(Codes v) {
   return N >= 0 ? _mm256_srli_epi16(v, N > 0 ? N : 0) : _mm256_slli_epi16(v, N < 0 ? -N : 0);
 }
-DSPARK_SIMD Codes lookUp(const int8_t *levels, int zero, Codes index) {
-  __m128i table =
-      _mm_add_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i *>(levels)), _mm_set1_epi8(char(zero)));
+DSPARK_SIMD Codes lookUp(const Levels &levels, Codes index) {
+  __m128i table = _mm_add_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i *>(levels.of)),
+                               _mm_set1_epi8(char(levels.zero)));
   return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), index);
 }
 #endif
@@ -99,24 +86,26 @@ template <int Bits, int To, int Q> DSPARK_SIMD Codes plane(const uint8_t *lines)
   return shifted<Q % kPerLine * Bits - To>(line) & splatBytes(((1 << Bits) - 1) << To);
 }
 
+template <int Bits, int Q> DSPARK_SIMD Codes stored(const uint8_t *lines) {
+  if constexpr (Bits == 3)
+    return plane<2, 0, Q>(lines) | plane<1, 2, Q>(lines + 128);
+  else if constexpr (Bits == 5)
+    return plane<4, 0, Q>(lines) | plane<1, 4, Q>(lines + 256);
+  else if constexpr (Bits == 6)
+    return plane<4, 0, Q>(lines) | plane<2, 4, Q>(lines + 256);
+  else if constexpr (Bits == 8)
+    return codesAt(lines + Q * 64);
+  else
+    return plane<Bits, 0, Q>(lines);
+}
+
 /// Quad Q as unsigned codes; `lines` is the step's, plus the byte offset of this vector in a line.
 template <CodeKind K, int Q> DSPARK_SIMD Codes quad(const uint8_t *lines) {
-  if constexpr (K == CodeKind::U2)
-    return plane<2, 0, Q>(lines);
-  else if constexpr (K == CodeKind::U3)
-    return plane<2, 0, Q>(lines) | plane<1, 2, Q>(lines + 128);
-  else if constexpr (K == CodeKind::U4)
-    return plane<4, 0, Q>(lines);
-  else if constexpr (K == CodeKind::U5)
-    return plane<4, 0, Q>(lines) | plane<1, 4, Q>(lines + 256);
-  else if constexpr (K == CodeKind::U6)
-    return plane<4, 0, Q>(lines) | plane<2, 4, Q>(lines + 256);
-  else if constexpr (K == CodeKind::Nl4)
-    return lookUp(kNl4Levels, kNl4Zero, plane<4, 0, Q>(lines));
-  else if constexpr (K == CodeKind::Fp4)
-    return lookUp(kFp4Levels, kFp4Zero, plane<4, 0, Q>(lines));
+  Codes codes = stored<int(kCodeLines[int(K)]), Q>(lines);
+  if constexpr (hasLevels(K))
+    return lookUp(levelsOf(K), codes);
   else
-    return codesAt(lines + Q * 64);
+    return codes;
 }
 
 /// All codes of a step, one byte each, in the layout of U8.
@@ -141,9 +130,11 @@ template <CodeKind K> void unpackStep(const uint8_t *lines, uint8_t *bytes) {
 
 using Unpack = void (*)(const uint8_t *lines, uint8_t *bytes);
 Unpack unpacker(CodeKind kind) {
-  constexpr Unpack kTable[] = {unpackStep<CodeKind::U2>,  unpackStep<CodeKind::U3>, unpackStep<CodeKind::U4>,
-                               unpackStep<CodeKind::U5>,  unpackStep<CodeKind::U6>, unpackStep<CodeKind::U8>,
-                               unpackStep<CodeKind::Nl4>, unpackStep<CodeKind::Fp4>};
+  using enum CodeKind;
+  constexpr Unpack kTable[] = {unpackStep<U2>,   unpackStep<U3>,   unpackStep<U4>,  unpackStep<U5>,
+                               unpackStep<U6>,   unpackStep<U8>,   unpackStep<Nl4>, unpackStep<Fp4>,
+                               unpackStep<Iq1s>, unpackStep<Iq1m>, unpackStep<Iq2>, unpackStep<Iq3xxs>,
+                               unpackStep<Iq3s>};
   return kTable[int(kind)];
 }
 

@@ -101,6 +101,13 @@ const FewRowsTable *fewRowsTableOf(const PackedFormat &format, int64_t rows) {
       few<C::U6, S::SuperI8, Z::Constant, 2>(),
       few<C::Nl4, S::F16, Z::Constant>(),
       few<C::Nl4, S::SuperI8, Z::Constant>(),
+      few<C::Iq1s, S::SuperEighths, Z::Constant>(),
+      few<C::Iq1m, S::SuperEighths, Z::Constant, 2>(),
+      few<C::Iq2, S::SuperEighths, Z::Constant>(),
+      few<C::Iq2, S::SuperEighths, Z::Constant, 2>(),
+      few<C::Iq3xxs, S::SuperEighths, Z::Constant>(),
+      few<C::Iq3s, S::SuperI8, Z::Constant>(),
+      few<C::U2, S::F16, Z::Constant>(),
       few<C::Fp4, S::E8M0, Z::Constant>(),
       few<C::Fp4, S::Ue4m3, Z::Constant, 2>(),
   };

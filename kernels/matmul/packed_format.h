@@ -28,21 +28,37 @@ enum class CodeKind : uint8_t {
   U5,
   U6,
   U8,
-  Nl4, // 4 bits that name one of 16 levels, kNl4Levels
-  Fp4, // 4-bit floats e2m1, doubled so that they are integers
+  Nl4,    // from here on codes name levels (kLevels): ggml's IQ4
+  Fp4,    // 4-bit floats e2m1, doubled so that they are integers
+  Iq1s,   // 2 bits: eighths of -1, 0 and 1 plus 1/8
+  Iq1m,   // 3 bits: the same and their negatives
+  Iq2,    // 3 bits
+  Iq3xxs, // 4 bits
+  Iq3s,   // 4 bits: odd numbers
   F16,
   BF16,
 };
 
-/// Lines of 64 bytes of one step, by CodeKind.
-inline constexpr int64_t kCodeLines[] = {2, 3, 4, 5, 6, 8, 4, 4, 16, 16};
+/// Lines of 64 bytes of one step, by CodeKind; as many as a code has bits.
+inline constexpr int64_t kCodeLines[] = {2, 3, 4, 5, 6, 8, 4, 4, 2, 3, 3, 4, 4, 16, 16};
 
-/// Levels of Nl4 (ggml's IQ4) and Fp4 codes.
-inline constexpr int8_t kNl4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                          1,    13,   25,  38,  53,  69,  89,  113};
-inline constexpr int8_t kFp4Levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-/// Added to a level to make it an unsigned code; the format's zeroPoint takes it off again.
-inline constexpr int kNl4Zero = 128, kFp4Zero = 12;
+/// What codes of the kinds from Nl4 on name (the numbers are those of ggml's block types).
+struct Levels {
+  int8_t of[16];
+  int zero; // makes a level an unsigned code; the format's zeroPoint takes it off again
+};
+inline constexpr Levels kLevels[] = {
+    {{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}, 128},
+    {{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}, 12},
+    {{-7, 1, 9}, 7},
+    {{-9, -7, -1, 1, 7, 9}, 9},
+    {{8, 25, 43, 0, -8, -25, -43}, 43},
+    {{4, 12, 20, 28, 36, 44, 52, 62, -4, -12, -20, -28, -36, -44, -52, -62}, 62},
+    {{1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15}, 15},
+};
+constexpr bool hasLevels(CodeKind kind) { return kind >= CodeKind::Nl4 && kind < CodeKind::F16; }
+/// Of a kind that has levels.
+constexpr const Levels &levelsOf(CodeKind kind) { return kLevels[int(kind) - int(CodeKind::Nl4)]; }
 
 /// How a group's scale is stored. The Super kinds have blocks of 256 terms with one f16 factor, times one
 /// byte per group.
@@ -54,9 +70,13 @@ enum class ScaleKind : uint8_t {
   E8M0,         // 2^(e-128); for doubled Fp4 codes
   Ue4m3,        // an unsigned f8, halved
   SuperI8,      // signed bytes
+  SuperEighths, // signed bytes that count eighths of the factor
   SuperU8,      // bytes, then as many bytes of minima, to be multiplied by a second f16 factor
   SuperNibbles, // the same in one byte: the scale low, the minimum high
 };
+
+/// Whether a second f16 factor and minima follow, of a Super kind.
+constexpr bool hasMinima(ScaleKind kind) { return kind >= ScaleKind::SuperU8; }
 
 /// What a group's second number means; w is the weight, s the scale, q the code.
 enum class ZeroKind : uint8_t {

@@ -12,6 +12,9 @@ struct NamedFormat {
 
 using enum CodeKind;
 using enum ZeroKind;
+constexpr PackedFormat levels(CodeKind code, ScaleKind scale, int64_t group) {
+  return {code, scale, Constant, levelsOf(code).zero, group};
+}
 constexpr NamedFormat kNamed[] = {
     {"q4_0", {U4, ScaleKind::F16, Constant, 8, 32}},
     {"q4_1", {U4, ScaleKind::F16, Offset, 0, 32}},
@@ -24,10 +27,21 @@ constexpr NamedFormat kNamed[] = {
     {"q4_k", {U4, ScaleKind::SuperU8, Offset, 0, 32}},
     {"q5_k", {U5, ScaleKind::SuperU8, Offset, 0, 32}},
     {"q6_k", {U6, ScaleKind::SuperI8, Constant, 32, 16}},
-    {"iq4_nl", {Nl4, ScaleKind::F16, Constant, kNl4Zero, 32}},
-    {"iq4_xs", {Nl4, ScaleKind::SuperI8, Constant, kNl4Zero, 32}},
-    {"mxfp4", {Fp4, ScaleKind::E8M0, Constant, kFp4Zero, 32}},
-    {"nvfp4", {Fp4, ScaleKind::Ue4m3, Constant, kFp4Zero, 16}},
+    {"iq4_nl", levels(Nl4, ScaleKind::F16, 32)},
+    {"iq4_xs", levels(Nl4, ScaleKind::SuperI8, 32)},
+    {"iq1_s", levels(Iq1s, ScaleKind::SuperEighths, 32)},
+    {"iq1_m", levels(Iq1m, ScaleKind::SuperEighths, 16)},
+    {"iq2_xxs", levels(Iq2, ScaleKind::SuperEighths, 32)},
+    {"iq2_xs", levels(Iq2, ScaleKind::SuperEighths, 16)},
+    {"iq2_s", levels(Iq2, ScaleKind::SuperEighths, 16)},
+    {"iq3_xxs", levels(Iq3xxs, ScaleKind::SuperEighths, 32)},
+    {"iq3_s", levels(Iq3s, ScaleKind::SuperI8, 32)},
+    {"q1_0", {U2, ScaleKind::F16, Constant, 1, 128}},
+    {"q2_0", {U2, ScaleKind::F16, Constant, 1, 64}},
+    {"tq1_0", {U2, ScaleKind::F16, Constant, 1, 256}},
+    {"tq2_0", {U2, ScaleKind::F16, Constant, 1, 256}},
+    {"mxfp4", levels(Fp4, ScaleKind::E8M0, 32)},
+    {"nvfp4", levels(Fp4, ScaleKind::Ue4m3, 16)},
     {"f16", {CodeKind::F16, ScaleKind::None, Constant, 0, 32}},
     {"bf16", {CodeKind::BF16, ScaleKind::None, Constant, 0, 32}},
 };
@@ -122,6 +136,7 @@ int64_t PackedFormat::headerBytes(int64_t k) const {
   case ScaleKind::None:
     return 0;
   case ScaleKind::SuperI8:
+  case ScaleKind::SuperEighths:
     return kPackedColumns * (2 + groups);
   case ScaleKind::SuperU8:
     return kPackedColumns * (4 + 2 * groups);

@@ -97,10 +97,12 @@ template <ScaleKind S> DSPARK_SIMD vf plainAt(const uint8_t *p, int at) {
 template <ScaleKind S> DSPARK_SIMD vf scaleAt(const uint8_t *header, int64_t g, int at) {
   if constexpr (!isSuper(S))
     return plainAt<S>(header + g * bytesOf(S) * kPackedColumns, at);
-  const uint8_t *bytes = header + ((S == ScaleKind::SuperI8 ? 2 : 4) + g) * kPackedColumns + at;
+  const uint8_t *bytes = header + ((hasMinima(S) ? 4 : 2) + g) * kPackedColumns + at;
   vf factor = f16At(header + 2 * at);
   if constexpr (S == ScaleKind::SuperI8)
     return factor * signedAt(bytes);
+  else if constexpr (S == ScaleKind::SuperEighths)
+    return factor * signedAt(bytes) * 0.125f;
   else if constexpr (S == ScaleKind::SuperU8)
     return factor * bytesAt(bytes);
   else
@@ -181,6 +183,8 @@ private:
       return read<ScaleKind::Ue4m3>(chunk);
     case ScaleKind::SuperI8:
       return read<ScaleKind::SuperI8>(chunk);
+    case ScaleKind::SuperEighths:
+      return read<ScaleKind::SuperEighths>(chunk);
     case ScaleKind::SuperU8:
       return read<ScaleKind::SuperU8>(chunk);
     case ScaleKind::SuperNibbles:

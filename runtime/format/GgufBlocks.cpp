@@ -1,6 +1,6 @@
 // GGUF's block types as codes and scales (ggml's block_* structures, little-endian). Each function reads one
 // block; what the fields mean is in docs/packed-weights.md.
-#include "runtime/format/PackedBits.h"
+#include "runtime/format/GgufGridBlocks.h"
 #include <cstring>
 
 namespace dspark {
@@ -137,17 +137,49 @@ void readIq4Xs(Block b, BlockValues &v) {
   }
 }
 
+// Five digits of base 3 in a byte, as a fraction of 256 whose first digit is the highest.
+void ternaryDigits(Block bytes, int64_t count, int digits, uint8_t *codes) {
+  unsigned power = 1;
+  for (int digit = 0; digit < digits; ++digit, power *= 3)
+    for (int64_t i = 0; i < count; ++i)
+      *codes++ = uint8_t((bytes[i] * power & 255) * 3 >> 8);
+}
+void readTq1_0(Block b, BlockValues &v) {
+  ternaryDigits(b, 32, 5, v.codes.data());
+  ternaryDigits(b + 32, 16, 5, v.codes.data() + 160);
+  ternaryDigits(b + 48, 4, 4, v.codes.data() + 240);
+  v.scale[0] = u16At(b + 52);
+}
+void readTq2_0(Block b, BlockValues &v) {
+  twoBits(b, v.codes.data());
+  v.scale[0] = u16At(b + 64);
+}
+void readQ1_0(Block b, BlockValues &v) { // -1 and 1, not 0
+  v.scale[0] = u16At(b);
+  for (size_t i = 0; i < 128; ++i)
+    v.codes[i] = uint8_t((b[2 + i / 8] >> i % 8 & 1) * 2);
+}
+void readQ2_0(Block b, BlockValues &v) {
+  v.scale[0] = u16At(b);
+  for (size_t i = 0; i < 64; ++i)
+    v.codes[i] = b[2 + i / 4] >> i % 4 * 2 & 3;
+}
+
 struct BlockType {
   std::string_view name;
   int64_t terms, bytes;
   void (*read)(Block, BlockValues &); // null: nvfp4
 };
 constexpr BlockType kTypes[] = {
-    {"q4_0", 32, 18, readQ4},        {"q4_1", 32, 20, readQ4_1},   {"q5_0", 32, 22, readQ5_0},
-    {"q5_1", 32, 24, readQ5_1},      {"q8_0", 32, 34, readQ8_0},   {"q8_k", 256, 292, readQ8_K},
-    {"q2_k", 256, 84, readQ2_K},     {"q3_k", 256, 110, readQ3_K}, {"q4_k", 256, 144, readQ4_K},
-    {"q5_k", 256, 176, readQ5_K},    {"q6_k", 256, 210, readQ6_K}, {"iq4_nl", 32, 18, readQ4},
-    {"iq4_xs", 256, 136, readIq4Xs}, {"mxfp4", 32, 17, readMxfp4}, {"nvfp4", 64, 36, nullptr},
+    {"q4_0", 32, 18, readQ4},         {"q4_1", 32, 20, readQ4_1},     {"q5_0", 32, 22, readQ5_0},
+    {"q5_1", 32, 24, readQ5_1},       {"q8_0", 32, 34, readQ8_0},     {"q8_k", 256, 292, readQ8_K},
+    {"q2_k", 256, 84, readQ2_K},      {"q3_k", 256, 110, readQ3_K},   {"q4_k", 256, 144, readQ4_K},
+    {"q5_k", 256, 176, readQ5_K},     {"q6_k", 256, 210, readQ6_K},   {"iq4_nl", 32, 18, readQ4},
+    {"iq4_xs", 256, 136, readIq4Xs},  {"iq1_s", 256, 50, readIq1S},   {"iq1_m", 256, 56, readIq1M},
+    {"iq2_xxs", 256, 66, readIq2Xxs}, {"iq2_xs", 256, 74, readIq2Xs}, {"iq2_s", 256, 82, readIq2S},
+    {"iq3_xxs", 256, 98, readIq3Xxs}, {"iq3_s", 256, 110, readIq3S},  {"tq1_0", 256, 54, readTq1_0},
+    {"tq2_0", 256, 66, readTq2_0},    {"q1_0", 128, 18, readQ1_0},    {"q2_0", 64, 18, readQ2_0},
+    {"mxfp4", 32, 17, readMxfp4},     {"nvfp4", 64, 36, nullptr},
 };
 
 const BlockType *typeNamed(std::string_view name) {

@@ -28,7 +28,7 @@ void putHeader(const PackedFormat &format, const BlockValues (&columns)[kPackedC
     return;
   }
   putGroups(at, 1, 2, [&](int64_t c, int64_t) { return columns[c].factor; });
-  if (format.scale != ScaleKind::SuperI8)
+  if (hasMinima(format.scale))
     putGroups(at, 1, 2, [&](int64_t c, int64_t) { return columns[c].minFactor; });
   putGroups(at, groups, 1, scale);
   if (format.scale == ScaleKind::SuperU8)
@@ -42,23 +42,18 @@ void putPlane(uint8_t *lines, int bits, unsigned code, int q, int64_t at) {
 }
 
 void putCode(CodeKind kind, uint8_t *lines, unsigned code, int q, int64_t at) {
-  switch (kind) {
-  case CodeKind::U2:
-    return putPlane(lines, 2, code, q, at);
-  case CodeKind::U3:
+  switch (int bits = int(kCodeLines[int(kind)])) {
+  case 3:
     putPlane(lines, 2, code, q, at);
     return putPlane(lines + 128, 1, code >> 2, q, at);
-  case CodeKind::U5:
+  case 5:
     putPlane(lines, 4, code, q, at);
     return putPlane(lines + 256, 1, code >> 4, q, at);
-  case CodeKind::U6:
+  case 6:
     putPlane(lines, 4, code, q, at);
     return putPlane(lines + 256, 2, code >> 4, q, at);
-  case CodeKind::U8:
-    lines[q * 64 + at] = uint8_t(code);
-    return;
   default:
-    return putPlane(lines, 4, code, q, at);
+    return putPlane(lines, bits, code, q, at);
   }
 }
 

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Writes gguf_golden.inc: for each GGUF block type a hash of what the `gguf` package (0.19.0, from PyPI; not needed to
+"""Writes gguf_golden.inc: for each GGUF block type a hash of what ggml (the library of llama-cpp-python 0.3.36; not needed to
 run the tests) dequantises from blocks of pseudo-random bytes, which packed_test.cpp makes by the same rule.
 
-    PYTHONPATH=folder-with-gguf test/kernels/matmul/gguf_golden.py > test/kernels/matmul/gguf_golden.inc
+    test/kernels/matmul/gguf_golden.py libggml-base.so > test/kernels/matmul/gguf_golden.inc
 """
+import ctypes
+import sys
+
 import numpy as np
-from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
-from gguf.quants import dequantize
 
 ROWS, TERMS = 19, 512
-# Type, and where its f16 fields begin: their exponents are kept small and finite.
-TYPES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q2_K": [80, 82], "Q3_K": [108],
-         "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": [], "NVFP4": []}
+# Type: terms and bytes of a block, and where its f16 fields begin: their exponents are kept small and finite.
+TYPES = {"q4_0": (32, 18, [0]), "q4_1": (32, 20, [0, 2]), "q5_0": (32, 22, [0]), "q5_1": (32, 24, [0, 2]), "q8_0": (32, 34, [0]),
+         "q2_K": (256, 84, [80, 82]), "q3_K": (256, 110, [108]), "q4_K": (256, 144, [0, 2]), "q5_K": (256, 176, [0, 2]),
+         "q6_K": (256, 210, [208]), "iq4_nl": (32, 18, [0]), "iq4_xs": (256, 136, [0]), "iq1_s": (256, 50, [0]),
+         "iq1_m": (256, 56, []), "iq2_xxs": (256, 66, [0]), "iq2_xs": (256, 74, [0]), "iq2_s": (256, 82, [0]),
+         "iq3_xxs": (256, 98, [0]), "iq3_s": (256, 110, [0]), "tq1_0": (256, 54, [52]), "tq2_0": (256, 66, [64]),
+         "q1_0": (128, 18, [0]), "q2_0": (64, 18, [0]), "mxfp4": (32, 17, []), "nvfp4": (64, 36, [])}
 
 
 def random_bytes(count: int) -> np.ndarray:
@@ -29,14 +34,19 @@ def fnv1a(data: bytes) -> int:
     return value
 
 
-for name, halves in TYPES.items():
-    kind = GGMLQuantizationType[name]
-    terms, size = GGML_QUANT_SIZES[kind]
+library = ctypes.CDLL(sys.argv[1])
+for name, (terms, size, halves) in TYPES.items():
     blocks = random_bytes(ROWS * TERMS // terms * size).reshape(-1, size)
     for at in halves:
         blocks[:, at + 1] = (blocks[:, at + 1] & 0x83) | 0x28
-    if name == "MXFP4":  # exponents near 1, and in every other block the smallest
+    if name == "iq1_m":  # the exponent is spread over two words
+        blocks[:, 53] = (blocks[:, 53] & 0x0F) | 0x80
+        blocks[:, 55] = (blocks[:, 55] & 0x0F) | 0x20
+    if name == "mxfp4":  # exponents near 1, and in every other block the smallest
         blocks[0::2, 0] = 110 + (blocks[0::2, 0] & 31)
         blocks[1::2, 0] = blocks[1::2, 0] & 3
-    values = dequantize(blocks.reshape(ROWS, -1), kind).astype(np.float32) + np.float32(0)  # -0 becomes 0
+    values = np.empty(ROWS * TERMS, np.float32)
+    pointer = lambda array: array.ctypes.data_as(ctypes.c_void_p)
+    getattr(library, f"dequantize_row_{name}")(pointer(blocks), pointer(values), ctypes.c_int64(values.size))
+    values += np.float32(0)  # -0 becomes 0
     print(f'{{"{name.lower()}", {terms}, {size}, {{{", ".join(map(str, halves))}}}, {fnv1a(values.tobytes()):#x}}},')

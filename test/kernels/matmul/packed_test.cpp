@@ -1,5 +1,5 @@
 // matmul with packed weights: every format, arithmetic, row and ISA level. Unpacking is exact: the product
-// with the identity is compared bit for bit with what the `gguf` package dequantises. Products are compared
+// with the identity is compared bit for bit with what ggml dequantises. Products are compared
 // with f64 sums over the same weights and rows; the tolerance is derived at `expectClose`.
 #include "kernels/common/numeric.h"
 #include "kernels/matmul/packed.h"
@@ -34,6 +34,14 @@ constexpr const char *kLayouts[] = {"q4_0",
                                     "q6_k",
                                     "iq4_nl",
                                     "iq4_xs",
+                                    "iq1_s",
+                                    "iq1_m",
+                                    "iq2_xxs",
+                                    "iq2_s",
+                                    "iq3_xxs",
+                                    "iq3_s",
+                                    "tq2_0",
+                                    "q1_0",
                                     "mxfp4",
                                     "nvfp4",
                                     "int4_g32_f32",
@@ -52,10 +60,7 @@ constexpr const char *kLayouts[] = {"q4_0",
                                     "int6_g32_f16",
                                     "int6_g96_f32_zp"};
 
-int bitsOf(CodeKind kind) {
-  constexpr int kBits[] = {2, 3, 4, 5, 6, 8, 4, 4};
-  return kBits[int(kind)];
-}
+int bitsOf(CodeKind kind) { return int(kCodeLines[int(kind)]); }
 
 // Random blocks, and the weights they stand for, from the definitions of packed_format.h.
 class RandomBlocks : public BlockSource {
@@ -94,14 +99,15 @@ private:
   double weight(const BlockValues &v, int64_t in, std::vector<double> &magnitudes) const {
     size_t g = format.group == 0 ? 0 : size_t(in / format.group) % v.scale.size();
     double q = v.codes[size_t(in)], s, o = 0, z = format.zeroPoint;
-    if (format.code == CodeKind::Nl4)
-      q = kNl4Levels[int(q)] + kNl4Zero;
-    else if (format.code == CodeKind::Fp4)
-      q = kFp4Levels[int(q)] + kFp4Zero;
+    if (hasLevels(format.code))
+      q = levelsOf(format.code).of[int(q)] + levelsOf(format.code).zero;
     double d = double(f16ToF32(uint16_t(v.factor))), m = double(f16ToF32(uint16_t(v.minFactor)));
     switch (format.scale) {
     case ScaleKind::SuperI8:
       s = d * int8_t(v.scale[g]);
+      break;
+    case ScaleKind::SuperEighths:
+      s = d * int8_t(v.scale[g]) / 8;
       break;
     case ScaleKind::SuperU8:
       s = d * v.scale[g];
@@ -316,6 +322,10 @@ std::vector<std::byte> goldenBlocks(const Golden &golden, int64_t rows, int64_t 
     std::byte *at = bytes.data() + block * size_t(golden.bytes);
     for (size_t half : golden.halves)
       at[half + 1] = (at[half + 1] & std::byte(0x83)) | std::byte(0x28);
+    if (std::string_view(golden.type) == "iq1_m") {
+      at[53] = (at[53] & std::byte(0x0f)) | std::byte(0x80);
+      at[55] = (at[55] & std::byte(0x0f)) | std::byte(0x20);
+    }
     if (std::string_view(golden.type) == "mxfp4")
       at[0] = block % 2 ? at[0] & std::byte(3) : std::byte(110 + (int(at[0]) & 31));
   }
