@@ -113,7 +113,7 @@ Value ScalarMath::gelu(Value x) {
   e = fromBits(addInt(bits(e), shiftLeft(bits(shifted), 23)));
   Value p = polynomial(t, {1.36324652e-2f, 1.04481056e-1f, 3.34600329e-1f, 4.99999970e-1f});
   Value q = polynomial(t, {3.41921076e-2f, 2.61342615e-1f, 8.79558206e-1f, 1.46708155f, 1});
-  return sub(select(cmp(Cmp::OGT, x, constant(0)), x, constant(0)), div(mul(mul(t, e), p), q));
+  return sub(select(cmp(Cmp::OGT, x, constant(0)), x, mul(x, constant(0))), div(mul(mul(t, e), p), q));
 }
 
 // x/2 (1 + tanh u) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3); the second form does not cancel below

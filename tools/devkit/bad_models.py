@@ -3,6 +3,7 @@
 Each maker gets an empty folder and returns the path to compile. The table at the end says which words the refusal must
 hold (the node or value to look at) and which exit codes are right."""
 
+import base64
 import os
 
 import numpy as np
@@ -13,6 +14,7 @@ from . import models
 from .run import TROUBLE, UNSUPPORTED
 
 F32 = TensorProto.FLOAT
+NODE = helper.make_node
 
 
 def value(name, shape=(2, 3), kind=F32):
@@ -125,6 +127,39 @@ def linkOut(inner):
     os.symlink(inner.parent / "outside.bin", inner / "link.bin")
 
 
+def fifo(inner):
+    os.mkfifo(inner / "pipe.bin")
+
+
+def manyFiles(folder):
+    """A sum of 300 weights, each in a file of its own."""
+    tensors, steps, total = [], [], "x"
+    for k in range(300):
+        (folder / f"w{k}.bin").write_bytes(np.full((2, 3), k, np.float32).tobytes())
+        tensors.append(weight([2, 3], b""))
+        tensors[-1].name, tensors[-1].data_location = f"w{k}", TensorProto.EXTERNAL
+        tensors[-1].external_data.add(key="location", value=f"w{k}.bin")
+        steps.append(NODE("Add", [total, f"w{k}"], [f"s{k}" if k < 299 else "y"]))
+        total = f"s{k}"
+    return save(folder, model(steps, tensors))
+
+
+def unknownKey(folder):
+    (folder / "inside.bin").write_bytes(bytes(24))
+    tensor = weight([2, 3], b"")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, text in (("location", "inside.bin"), ("basepath", "/etc"), ("__class__", "x")):
+        tensor.external_data.add(key=key, value=text)
+    return save(folder, model([NODE("Add", ["x", "w"], ["y"])], [tensor]))
+
+
+def zeroDimGguf(folder):
+    """llama.cpp 25596: one tensor of type 2 with a dim of 0, in 65 bytes."""
+    path = folder / "bad.gguf"
+    path.write_bytes(base64.b64decode("R0dVRgMAAAABAAAAAAAAAAAAAAAAAAAAAQAAAAAAAAB0AgAAAAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="))
+    return path
+
+
 def nodes(*made, **options):
     return lambda folder: save(folder, model(list(made), **options))
 
@@ -146,7 +181,6 @@ def oneByteOff(folder):
     return save(folder, bytes(data))
 
 
-NODE = helper.make_node
 ANY = (TROUBLE, UNSUPPORTED)
 
 # name, maker, right exit codes, words that standard error must hold
@@ -178,9 +212,11 @@ TABLE = [
     ("missing attribute", nodes(NODE("Cast", ["x"], ["y"], name="cast_1")), ANY, ["bad.onnx", "cast_1"]),
     ("attribute of the wrong type", nodes(NODE("Softmax", ["x"], ["y"], name="soft_1", axis="rows")), ANY, ["bad.onnx", "soft_1"]),
     ("axis out of range", nodes(NODE("Softmax", ["x"], ["y"], name="soft_2", axis=7)), ANY, ["bad.onnx", "soft_2"]),
+    ("GGUF tensor with a dim of 0", zeroDimGguf, ANY, ["bad.gguf"]),
     ("matmul shapes", matmulMismatch, ANY, ["bad.onnx", "mm"]),
     ("weight too short", withWeight([2, 3], bytes(20)), (TROUBLE,), ["bad.onnx", "w"]),
     ("weight too long", withWeight([2, 3], bytes(28)), (TROUBLE,), ["bad.onnx", "w"]),
+    ("weight of int4, one byte short", withWeight([3, 5], bytes(7), TensorProto.INT4), (TROUBLE,), ["bad.onnx", "w"]),
     ("weight of unknown type", withWeight([2, 3], bytes(24), 77), ANY, ["bad.onnx", "w"]),
     ("negative dim", withWeight([-2, 3], bytes(24)), (TROUBLE,), ["bad.onnx", "w"]),
     ("dims that overflow", withWeight([1 << 62, 1 << 62], bytes(24)), (TROUBLE,), ["bad.onnx", "w"]),
@@ -189,6 +225,7 @@ TABLE = [
     ("external file by ..", external("../outside.bin"), (TROUBLE,), ["w", "outside.bin"]),
     ("external file by absolute path", external("/etc/hostname"), (TROUBLE,), ["w", "/etc/hostname"]),
     ("external file by symlink", external("link.bin", prepare=linkOut), (TROUBLE,), ["w", "link.bin"]),
+    ("external file that is a FIFO", external("pipe.bin", prepare=fifo), (TROUBLE,), ["w", "pipe.bin"]),
     ("external file too short", external("inside.bin", length=4096), (TROUBLE,), ["w", "inside.bin"]),
     ("external offset past the end", external("inside.bin", offset=1 << 60), (TROUBLE,), ["w", "inside.bin"]),
     ("external offset negative", external("inside.bin", offset=-8), (TROUBLE,), ["w"]),
@@ -197,3 +234,6 @@ TABLE = [
 
 # Models that compile or not as they please, but never take the machine down.
 UNHARMED = [("constant of 2^70 elements", hugeConstant)]
+
+# Models that look odd and must compile.
+FINE = [("300 weights in 300 files", manyFiles), ("keys of external data that nobody knows", unknownKey)]
