@@ -10,6 +10,7 @@ InferStatus inferBinarizer(InferContext &ctx);
 InferStatus inferLabelEncoder(InferContext &ctx);
 InferStatus inferTfIdf(InferContext &ctx);
 InferStatus inferTreeEnsemble(InferContext &ctx);
+InferStatus inferPairwiseProbability(InferContext &ctx);
 
 #define DSPARK_ML_KERNEL(Name)                                                                               \
   void prepare##Name(const KernelCall &call, KernelWork &work);                                              \
@@ -20,6 +21,7 @@ DSPARK_ML_KERNEL(Binarizer)
 DSPARK_ML_KERNEL(LabelEncoder)
 DSPARK_ML_KERNEL(TfIdf)
 DSPARK_ML_KERNEL(TreeEnsemble)
+DSPARK_ML_KERNEL(PairwiseProbability)
 #undef DSPARK_ML_KERNEL
 
 } // namespace dspark

@@ -13,6 +13,8 @@ std::span<const Kernel> mlKernels() {
       {"tf_idf_vectorizer", "tf_idf_vectorizer_reference", Isa::Baseline, nullptr, prepareTfIdf, runTfIdf},
       {"tree_ensemble", "tree_ensemble_reference", Isa::Baseline, nullptr, prepareTreeEnsemble,
        runTreeEnsemble},
+      {"pairwise_probability", "pairwise_probability_reference", Isa::Baseline, nullptr,
+       preparePairwiseProbability, runPairwiseProbability},
   };
   return kRows;
 }

@@ -193,6 +193,20 @@ InferStatus inferTreeEnsemble(InferContext &ctx) {
   return InferStatus::Ok;
 }
 
+// r [N, classes * (classes - 1) / 2] -> [N, classes]
+InferStatus inferPairwiseProbability(InferContext &ctx) {
+  if (!checkCounts(ctx, 1, 1, 1, 1) || !checkType(ctx, 0, DType::F32) || !expectRank(ctx, 0, 2))
+    return InferStatus::Error;
+  std::optional<int64_t> classes = attrInRange(ctx, "classes", 0, 2, 1 << 12);
+  if (!classes)
+    return InferStatus::Error;
+  if (Dim pairs = dimAt(ctx, 0, 1); !mergeDims(pairs, Dim(*classes * (*classes - 1) / 2)))
+    return ctx.fail("expected a column for each pair of " + std::to_string(*classes) + " classes, found " +
+                    ctx.in[0].str());
+  ctx.out[0] = TensorInfo::make(DType::F32, {dimAt(ctx, 0, 0), Dim(*classes)});
+  return InferStatus::Ok;
+}
+
 std::span<const OpEntry> mlOps() {
   static constexpr OpEntry kOps[] = {
       {"det", inferDet},
@@ -201,6 +215,7 @@ std::span<const OpEntry> mlOps() {
       {.name = "label_encoder", .infer = inferLabelEncoder, .takesStrings = true},
       {.name = "tf_idf_vectorizer", .infer = inferTfIdf, .takesStrings = true},
       {"tree_ensemble", inferTreeEnsemble},
+      {"pairwise_probability", inferPairwiseProbability},
   };
   return kOps;
 }

@@ -1,6 +1,7 @@
 // ai.onnx.ml: linear models and support vector machines, as products with constants. Where the documentation
 // of the operators leaves a form open, onnxruntime's is taken.
 #include "frontends/onnx/ops/MlScores.h"
+#include <algorithm>
 
 namespace dspark::onnx {
 namespace {
@@ -165,9 +166,72 @@ mlir::Value votes(Node &n, mlir::Value decisions, size_t classes) {
   return n.binary("add", n.one("matmul", {isFirst, matrix(n, change, pairs)}), n.floatList(start));
 }
 
+/// Probabilities of classes [N, C]: each decision through its sigmoid, then coupled.
+mlir::Value probabilities(Node &n, mlir::Value decisions, size_t classes) {
+  mlir::Value scaled = n.binary("mul", decisions, n.floatList(n.floats("prob_a")));
+  mlir::Value first =
+      n.unary("sigmoid", n.unary("neg", n.binary("add", scaled, n.floatList(n.floats("prob_b")))));
+  first = n.binary("min", n.binary("max", first, n.scalarLike(first, 1e-7)), n.scalarLike(first, 1 - 1e-7));
+  return n.one("pairwise_probability", {first}, {n.attr("classes", int64_t(classes))});
+}
+
+/// The two columns of a single decision s: -s and s, or what becomes of them.
+mlir::Value bothSides(Node &n, mlir::Value decision) {
+  std::string transform = n.s("post_transform", "NONE");
+  mlir::Value other = n.unary("neg", decision);
+  if (transform == "SOFTMAX" || transform == "SOFTMAX_ZERO" || transform == "PROBIT") {
+    n.unsupported("SVMClassifier of two classes with post_transform " + transform + " is not supported");
+    return {};
+  }
+  mlir::Value both = n.one("concat", {other, decision}, {n.attr("axis", int64_t(1))});
+  return transform == "LOGISTIC" ? n.unary("sigmoid", both) : both;
+}
+
+/// One row of weights per class. Of two classes the second wins where any score is above 0 (at least 1/2 if
+/// no weight is negative).
+void buildLinearSvm(Node &n, mlir::Value names, size_t labels) {
+  std::vector<double> weights = n.floats("coefficients"), rho = n.floats("rho");
+  if (!isMatrix(n, "coefficients", weights.size(), int64_t(labels)))
+    return;
+  if (rho.empty())
+    return n.invalid("rho is empty; expected a number");
+  mlir::Value scores = affine(n, asFloat(n, n.in(0)), weights, int64_t(labels), {rho[0]});
+  mlir::Value places = largest(n, scores);
+  if (labels == 2) {
+    bool hasNegative = std::any_of(weights.begin(), weights.end(), [](double w) { return w < 0; });
+    mlir::Value top = n.one("squeeze", {n.reduce("max", scores, {-1}), n.list({1})});
+    mlir::Value isSecond =
+        n.compare(hasNegative ? "gt" : "ge", top, n.scalarLike(top, hasNegative ? 0 : 0.5));
+    places = n.one("select", {isSecond, n.scalarLike(places, 1), places});
+  }
+  n.out(0, labelAt(n, names, places));
+  n.out(1, postTransform(n, scores));
+}
+
+/// Pairs times vectors: the weights of decisions are a dense matrix.
+constexpr int64_t kMostWeights = 1 << 26;
+
+/// What does not fit together among the attributes of support vectors, or an empty text.
+std::string svmFault(Node &n, size_t classes, size_t pairs, int64_t count) {
+  auto expected = [](const char *name, size_t found, size_t wanted) {
+    return std::string(name) + " has " + std::to_string(found) + " numbers; expected " +
+           std::to_string(wanted);
+  };
+  size_t labels = std::max(n.ints("classlabels_ints").size(), n.strings("classlabels_strings").size());
+  if (labels != classes)
+    return std::to_string(labels) + " class labels for " + std::to_string(classes) + " classes of vectors";
+  if (size_t found = n.floats("coefficients").size(); found != (classes - 1) * size_t(count))
+    return expected("coefficients", found, (classes - 1) * size_t(count));
+  if (size_t found = n.floats("rho").size(); found != pairs)
+    return expected("rho", found, pairs);
+  for (const char *name : {"prob_a", "prob_b"})
+    if (size_t found = n.floats(name).size(); !n.floats("prob_a").empty() && found != pairs)
+      return expected(name, found, pairs);
+  return {};
+}
+
 void buildSvmClassifier(Node &n) {
-  std::vector<double> coefficients = n.floats("coefficients"), rho = n.floats("rho"),
-                      vectors = n.floats("support_vectors");
+  std::vector<double> vectors = n.floats("support_vectors");
   std::vector<int64_t> perClass = n.ints("vectors_per_class");
   Kernel kernel(n);
   mlir::Value names = classLabels(n, "classlabels_ints", "classlabels_strings");
@@ -175,28 +239,34 @@ void buildSvmClassifier(Node &n) {
     return;
   int64_t count = 0;
   for (int64_t some : perClass) {
-    if (some < 0)
-      return n.invalid("vectors_per_class has " + std::to_string(some) + "; expected at least 0");
+    if (some < 0 || some > int64_t(vectors.size()))
+      return n.invalid("vectors_per_class has " + std::to_string(some) + "; expected 0 to " +
+                       std::to_string(vectors.size()));
     count += some;
   }
-  size_t classes = perClass.size(), pairs = classes < 2 ? 0 : classes * (classes - 1) / 2;
-  if (!n.floats("prob_a").empty())
-    return n.unsupported("SVMClassifier with probabilities is not supported");
-  if (pairs == 0 || vectors.empty())
-    return n.unsupported("SVMClassifier without support vectors or with one class is not supported");
-  if (classes == 2 || n.s("post_transform", "NONE") != "NONE")
-    return n.unsupported("SVMClassifier of two classes or with post_transform is not supported");
+  if (count == 0)
+    return buildLinearSvm(
+        n, names, std::max(n.ints("classlabels_ints").size(), n.strings("classlabels_strings").size()));
+  size_t classes = perClass.size(), pairs = classes * (classes - 1) / 2;
+  if (pairs == 0)
+    return n.unsupported("SVMClassifier of one class is not supported");
+  if (pairs * size_t(count) > size_t(kMostWeights))
+    return n.unsupported("SVMClassifier with " + std::to_string(pairs) + " pairs of classes and " +
+                         std::to_string(count) + " vectors is not supported");
   if (!isMatrix(n, "support_vectors", vectors.size(), count))
     return;
-  if (coefficients.size() != (classes - 1) * size_t(count) || rho.size() != pairs)
-    return n.invalid("coefficients and rho have " + std::to_string(coefficients.size()) + " and " +
-                     std::to_string(rho.size()) + " numbers; expected " +
-                     std::to_string((classes - 1) * size_t(count)) + " and " + std::to_string(pairs));
+  if (std::string fault = svmFault(n, classes, pairs, count); !fault.empty())
+    return n.invalid(fault);
   mlir::Value similar = kernel.apply(n, asFloat(n, n.in(0)), vectors, count);
-  mlir::Value decisions =
-      affine(n, similar, pairWeights(perClass, coefficients, size_t(count)), int64_t(pairs), rho);
+  mlir::Value decisions = affine(n, similar, pairWeights(perClass, n.floats("coefficients"), size_t(count)),
+                                 int64_t(pairs), n.floats("rho"));
   n.out(0, labelAt(n, names, largest(n, votes(n, decisions, classes))));
-  n.out(1, decisions);
+  if (!n.floats("prob_a").empty())
+    n.out(1, postTransform(n, probabilities(n, decisions, classes)));
+  else if (classes > 2)
+    n.out(1, postTransform(n, decisions));
+  else if (mlir::Value both = bothSides(n, decisions))
+    n.out(1, both);
 }
 
 constexpr OpRow rows[] = {

@@ -71,6 +71,23 @@ AttrList grams(const char *mode, int64_t low, int64_t high, int64_t skip) {
   return attrs;
 }
 
+TEST(PairwiseProbability, OfTwoAndOfConsistentPairs) {
+  AttrList two;
+  two.set("classes", 2);
+  // Of two classes the pair's own: the iteration stops within 0.005 / 2 of the optimum's conditions.
+  std::vector<float> p = values(runOp("pairwise_probability", {floats({0.5, 0.9f}, {2, 1})}, two)[0]);
+  EXPECT_THAT(p, testing::Pointwise(testing::FloatNear(5e-3f), {0.5f, 0.5f, 0.9f, 0.1f}));
+  // r_ij = p_i / (p_i + p_j) of p = (0.2, 0.3, 0.5) has p itself as its optimum.
+  AttrList three;
+  three.set("classes", 3);
+  p = values(runOp("pairwise_probability", {floats({0.4f, 2.0f / 7, 0.375f}, {1, 3})}, three)[0]);
+  EXPECT_THAT(p, testing::Pointwise(testing::FloatNear(1e-2f), {0.2f, 0.3f, 0.5f}));
+  EXPECT_NEAR(p[0] + p[1] + p[2], 1, 1e-6);
+  EXPECT_THAT(refusal("pairwise_probability", {floats({1, 1}, {1, 2})}, three),
+              testing::HasSubstr("each pair of 3"));
+  EXPECT_THAT(refusal("pairwise_probability", {floats({1}, {1, 1})}, {}), testing::HasSubstr("classes"));
+}
+
 TEST(TfIdf, CountsGramsWithSkips) {
   Tensor x = indices({1, 2, 2, 1, 9});
   EXPECT_THAT(values(runOp("tf_idf_vectorizer", {x}, grams("TF", 1, 1, 3))[0]),
