@@ -1,4 +1,6 @@
 #include "frontends/checkpoint/DecoderWeights.h"
+#include "kernels/matmul/packed.h"
+#include <cstring>
 
 namespace dspark::checkpoint {
 namespace {
@@ -33,7 +35,68 @@ private:
   int64_t columns; // of upper
 };
 
+// All rows in f32, exactly.
+StatusOr<Bytes> unpackedRows(const Matrix &matrix, std::vector<std::byte> &storage) {
+  DSPARK_ASSIGN_OR_RETURN(std::vector<std::byte> packed, packMatrix(matrix, /*isGated=*/false));
+  PackedFormat format = *PackedFormat::named(matrix.layout);
+  size_t rowBytes = size_t(matrix.k) * sizeof(float);
+  storage.resize(size_t(matrix.n) * rowBytes);
+  for (int64_t row = 0; row < matrix.n; ++row) {
+    auto *panel =
+        reinterpret_cast<const uint8_t *>(packed.data()) + row / kPackedColumns * format.panelBytes(matrix.k);
+    auto *out = reinterpret_cast<float *>(storage.data() + size_t(row) * rowBytes);
+    packedOps(Isa::Baseline).column(format, panel, row % kPackedColumns, matrix.k, out);
+  }
+  return Bytes(storage);
+}
+
+// What madeOnce's readings share.
+struct MadeRows {
+  Matrix matrix;
+  int64_t uses, readings = 0;
+  std::vector<std::byte> storage;
+  Bytes bytes;
+};
+
 } // namespace
+
+Matrix transposed(const Matrix &matrix) {
+  Matrix made;
+  made.layout = matrix.isBlocks() ? "" : matrix.layout;
+  made.n = matrix.k;
+  made.k = matrix.n;
+  size_t element = made.layout.empty() ? 4 : 2;
+  made.rowBytes = made.k * int64_t(element);
+  made.rows = [matrix, element](std::vector<std::byte> &storage) -> StatusOr<Bytes> {
+    std::vector<std::byte> own;
+    DSPARK_ASSIGN_OR_RETURN(Bytes rows, matrix.isBlocks() ? unpackedRows(matrix, own) : matrix.rows(own));
+    std::vector<std::byte> columns(rows.size());
+    size_t n = size_t(matrix.n), k = size_t(matrix.k);
+    for (size_t row = 0; row < n; ++row)
+      for (size_t column = 0; column < k; ++column)
+        std::memcpy(&columns[(column * n + row) * element], &rows[(row * k + column) * element], element);
+    storage = std::move(columns);
+    return Bytes(storage);
+  };
+  return made;
+}
+
+Matrix madeOnce(const Matrix &matrix, int64_t uses) {
+  if (matrix.blocks)
+    return matrix;
+  Matrix made = matrix;
+  made.rows = [state = std::make_shared<MadeRows>(MadeRows{matrix, uses, 0, {}, {}})](
+                  std::vector<std::byte> &storage) -> StatusOr<Bytes> {
+    if (state->readings == 0) {
+      DSPARK_ASSIGN_OR_RETURN(state->bytes, state->matrix.rows(state->storage));
+    }
+    state->readings = (state->readings + 1) % state->uses;
+    if (state->readings == 0)
+      storage = std::move(state->storage); // the bytes stay where they are
+    return state->bytes;
+  };
+  return made;
+}
 
 Matrix Matrix::slice(int64_t first, int64_t count) const {
   Matrix part = *this;

@@ -3,7 +3,10 @@
 // Tensors have GGUF's names without ".weight": token_embd, output_norm, output, and per layer
 // blk.<i>.attn_norm, attn_q, attn_k, attn_v, attn_output, attn_q_norm, attn_k_norm, post_attention_norm,
 // ffn_norm, ffn_gate, ffn_up, ffn_down, post_ffw_norm; of mixtures of experts ffn_gate_inp (the router),
-// ffn_gate_exps, ffn_up_exps, ffn_down_exps. Biases end in ".bias".
+// ffn_gate_exps, ffn_up_exps, ffn_down_exps, exp_probs_b.bias and, for all rows, ffn_gate_shexp,
+// ffn_up_shexp, ffn_down_shexp; of latent attention attn_q_a, attn_q_a_norm, attn_q_b, attn_kv_a_mqa,
+// attn_kv_a_norm, and attn_k_b [heads][rank][plain] with attn_v_b [heads][value][rank], or attn_kv_b
+// [heads][plain + value][rank]. Biases end in ".bias".
 #pragma once
 #include "runtime/base/Status.h"
 #include "runtime/format/PackedBits.h"
@@ -38,6 +41,11 @@ struct Matrix {
 /// Bytes of the packed weight; `isGated` interleaves the panels of its two halves (matmul's `gated`). Errors:
 /// sizes that overflow, a layout that cannot be gated.
 StatusOr<std::vector<std::byte>> packMatrix(const Matrix &matrix, bool isGated);
+/// Its columns as rows. Of weights in few bits the values become f32.
+Matrix transposed(const Matrix &matrix);
+/// The matrix for readers that want its rows `uses` times, one reading behind the other: rows that have to be
+/// made are made once.
+Matrix madeOnce(const Matrix &matrix, int64_t uses);
 /// The rows of `first` above those of `second`, which must have the same layout, k and order of terms.
 Matrix stack(const Matrix &first, const Matrix &second);
 

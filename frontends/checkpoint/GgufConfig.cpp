@@ -21,6 +21,7 @@ struct Architecture {
   Windows windows = Windows::None;
   double localRopeBase = 0;     // of layers with a window; 0: the same
   bool scalesEmbedding = false; // by sqrt(hidden)
+  bool isLatent = false;        // DeepSeek-V2's attention and routers
 };
 
 constexpr Architecture kArchitectures[] = {
@@ -28,6 +29,7 @@ constexpr Architecture kArchitectures[] = {
     {.name = "qwen2"},
     {.name = "qwen3"},
     {.name = "qwen3moe"},
+    {.name = "deepseek2", .interleavedRope = true, .isLatent = true}, // V3 too
     {.name = "phi3", .windows = Windows::All},
     {.name = "gemma2", .activation = "gelu_tanh", .windows = Windows::Alternating, .scalesEmbedding = true},
     {.name = "gemma3",
@@ -91,6 +93,10 @@ private:
       fail(key, found ? std::to_string(*found) : "missing", "1 to " + std::to_string(most));
     return found.value_or(1);
   }
+  int64_t sizeOrZero(std::string_view key, int64_t most) {
+    const GgufValue *value = find(key);
+    return value && value->integer() != 0 ? size(key, most) : 0;
+  }
   double number(std::string_view key, double otherwise) {
     const GgufValue *value = find(key);
     double found = value ? value->number().value_or(NAN) : otherwise;
@@ -110,18 +116,61 @@ private:
     config.contextLength = size("context_length", kLongestContext);
     config.heads = size("attention.head_count", kMostHeads);
     config.kvHeads = size("attention.head_count_kv", kMostHeads, config.heads);
-    config.headSize = size("attention.key_length", 65536, std::max<int64_t>(1, config.hidden / config.heads));
-    if (int64_t width = size("attention.value_length", 65536, config.headSize); width != config.headSize)
-      fail("attention.value_length", width, std::to_string(config.headSize) + " as attention.key_length");
     readExperts();
     config.layers.resize(size_t(size("block_count", kMostLayers)));
     config.normEpsilon = positive("attention.layer_norm_rms_epsilon", 1e-5);
-    config.attentionScale = 1 / std::sqrt(double(config.headSize));
+    architecture->isLatent ? readLatent() : readHeads();
     config.attentionSoftcap = number("attn_logit_softcapping", 0);
     config.logitSoftcap = number("final_logit_softcapping", 0);
     config.activation = architecture->activation;
     config.interleavedRope = architecture->interleavedRope;
     config.embeddingScale = architecture->scalesEmbedding ? std::sqrt(double(config.hidden)) : 1;
+  }
+
+  void readHeads() {
+    config.headSize = size("attention.key_length", 65536, std::max<int64_t>(1, config.hidden / config.heads));
+    if (int64_t width = size("attention.value_length", 65536, config.headSize); width != config.headSize)
+      fail("attention.value_length", width, std::to_string(config.headSize) + " as attention.key_length");
+    config.attentionScale = 1 / std::sqrt(double(config.headSize));
+  }
+
+  // Newer files have the sizes of what is cached as key_length and value_length, those of heads in ..._mla.
+  void readLatent() {
+    LatentAttention &latent = config.latent;
+    auto headLength = [&](const std::string &key) {
+      return size(find(key + "_mla") ? key + "_mla" : key, 65536);
+    };
+    int64_t keys = headLength("attention.key_length");
+    latent.rank = size("attention.kv_lora_rank", kLargestSize);
+    latent.queryRank = sizeOrZero("attention.q_lora_rank", kLargestSize);
+    latent.rotated = size("rope.dimension_count", 65536);
+    latent.plain = keys - latent.rotated;
+    latent.value = headLength("attention.value_length");
+    latent.normEpsilon = config.normEpsilon;
+    if (latent.plain < 1)
+      fail("rope.dimension_count", latent.rotated, "less than the " + std::to_string(keys) + " of a key");
+    config.kvHeads = 1;
+    config.headSize = latent.rotated;
+    config.attentionScale = 1 / std::sqrt(double(keys));
+    if (int64_t further = sizeOrZero("nextn_predict_layers", kMostLayers);
+        further < int64_t(config.layers.size()))
+      config.layers.resize(config.layers.size() - size_t(further)); // they predict further tokens
+  }
+
+  // In metadata's words 2 is sigmoid. A group's score is that of its two best experts where scores are
+  // sigmoids (V3), of its best one else (V2).
+  void readRouter(ExpertSettings &experts) {
+    experts.isSigmoid = sizeOrZero("expert_gating_func", 2) == 2;
+    experts.bestOfGroup = experts.isSigmoid ? 2 : 1;
+    const GgufValue *norm = find("expert_weights_norm");
+    experts.normalizes = norm && norm->boolean().value_or(false);
+    double scale = number("expert_weights_scale", 0); // 0: none
+    experts.scale = scale != 0 ? scale : 1;
+    experts.groups = size("expert_group_count", experts.count, 1);
+    experts.usedGroups = size("expert_group_used_count", experts.groups, experts.groups);
+    experts.shared = experts.feedForward * sizeOrZero("expert_shared_count", 1024);
+    if (std::string wrong = groupTrouble(experts); !wrong.empty() && status.isOk())
+      status = corruptFile(config.architecture + ".expert_group_count: " + wrong);
   }
 
   void readExperts() {
@@ -135,6 +184,8 @@ private:
           size("expert_feed_forward_length", kLargestSize,
                find("feed_forward_length") ? std::optional(size("feed_forward_length", kLargestSize))
                                            : std::nullopt);
+      if (architecture->isLatent)
+        readRouter(experts);
     }
     config.feedForward = size("feed_forward_length", kLargestSize,
                               isMixture ? std::optional(experts.feedForward) : std::nullopt);
@@ -182,6 +233,12 @@ private:
       yarn.factor = factor;
       yarn.originalContext =
           size("rope.scaling.original_context_length", kLongestContext, config.contextLength);
+      if (double multiplier = number("rope.scaling.yarn_log_multiplier", 0);
+          config.latent.rank > 0 && multiplier != 0) {
+        double scale = factor > 1 ? 1 + multiplier * std::log(factor) : 1;
+        config.attentionScale *= scale * scale;
+        yarn.magnitude = 1; // scores have it
+      }
       return yarnRope(base, rotated(), yarn);
     }
     if (kind != "none" && kind != "linear" && kind != "longrope") {

@@ -1,6 +1,7 @@
 // config.json -> DecoderConfig. What the file leaves out because transformers' classes know it stands in the
 // table of architectures; names and defaults are those of transformers' configuration_<model>.py.
 #include "frontends/checkpoint/HuggingFaceDecoder.h"
+#include "frontends/checkpoint/HuggingFaceDeepSeek.h"
 #include "frontends/checkpoint/HuggingFaceRope.h"
 #include "frontends/checkpoint/JsonFields.h"
 #include <cmath>
@@ -35,6 +36,7 @@ struct Architecture {
   double queryScalar = 0; // attention's scale is its inverse root; 0: of the head size
   double attentionSoftcap = 0, logitSoftcap = 0;
   ExpertKeys experts = {};
+  DeepSeek deepSeek = DeepSeek::No;
 };
 
 constexpr Architecture kArchitectures[] = {
@@ -62,6 +64,8 @@ constexpr Architecture kArchitectures[] = {
      .kvHeads = 8,
      .normEpsilon = 1e-5,
      .experts = {.count = "num_local_experts", .feedForward = "intermediate_size", .normalizes = true}},
+    {.type = "deepseek_v2", .name = "deepseek2", .deepSeek = DeepSeek::V2},
+    {.type = "deepseek_v3", .name = "deepseek2", .deepSeek = DeepSeek::V3},
     {.type = "phi3",
      .name = "phi3",
      .windows = Windows::All,
@@ -101,7 +105,10 @@ public:
   StatusOr<HuggingFaceConfig> read() {
     DSPARK_RETURN_IF_ERROR(findArchitecture());
     readSizes();
-    readExperts();
+    if (architecture->deepSeek == DeepSeek::No)
+      readExperts();
+    else
+      readDeepSeek(fields, architecture->deepSeek, config);
     readTensorRules();
     if (status.isOk() && config.heads % config.kvHeads != 0)
       fields.fail("num_attention_heads", std::to_string(config.heads),
@@ -182,7 +189,6 @@ private:
     experts.used = fields.size("num_experts_per_tok", experts.count);
     experts.feedForward = fields.size(keys.feedForward, kLargestSize);
     experts.normalizes = keys.normalizes || fields.boolean("norm_topk_prob", false);
-    result.tensors.hasExperts = true;
   }
 
   void readTensorRules() {
@@ -191,6 +197,11 @@ private:
     rules.hasOuterNorms = architecture->hasOuterNorms;
     rules.hasHeadNorms = architecture->hasHeadNorms;
     rules.addsOneToNorms = architecture->isGemma;
+    rules.hasExperts = config.experts.count > 0;
+    rules.isLatent = config.latent.rank > 0;
+    rules.layers = int64_t(config.layers.size());
+    if (rules.isLatent)
+      rules.predictLayers = fields.sizeOrZero("num_nextn_predict_layers", kMostLayers, 0);
     if (const Json *quantization = fields.object("quantization_config"))
       rules.quantization = readQuantizationScheme(fields.within(*quantization, "quantization_config."));
   }
@@ -198,6 +209,8 @@ private:
   void readLayers() {
     RopeTables tables = readHuggingFaceRope(fields, architecture->rope, config);
     config.ropes = std::move(tables.ropes);
+    if (config.latent.rank > 0)
+      config.attentionScale *= config.ropes[0].latentScale;
     int64_t window = windowSize();
     std::vector<std::string> types = fields.strings("layer_types");
     if (!types.empty() && types.size() != config.layers.size())

@@ -10,11 +10,13 @@ namespace dspark::checkpoint {
 
 /// What config.json says about the tensors.
 struct TensorRules {
-  bool hasExperts = false;     // some layers are mixtures
-  bool isTied = false;         // the embedding is the output projection, too
-  bool hasOuterNorms = false;  // norms before and behind attention and feed-forward
-  bool hasHeadNorms = false;   // of each head's queries and keys
-  bool addsOneToNorms = false; // of norms the file has w - 1
+  bool hasExperts = false;               // some layers are mixtures
+  bool isLatent = false;                 // attention is (DeepSeek)
+  int64_t layers = 0, predictLayers = 0; // those that predict further tokens stand behind; nothing reads them
+  bool isTied = false;                   // the embedding is the output projection, too
+  bool hasOuterNorms = false;            // norms before and behind attention and feed-forward
+  bool hasHeadNorms = false;             // of each head's queries and keys
+  bool addsOneToNorms = false;           // of norms the file has w - 1
   QuantizationScheme quantization;
 };
 
@@ -48,6 +50,8 @@ private:
   Status checkNorms(int64_t layers) const;
   Status checkLayers() const;
   bool exists(std::string file) const;
+  /// The file's name of a vector, whole.
+  std::string vectorName(std::string_view name) const;
   /// The file's name of it without ".weight", "*" for an expert's number; "" if the model has no such tensor.
   std::string fileName(std::string_view name) const;
 

@@ -81,7 +81,10 @@ private:
     };
     settings.magnitude = own.positive("attention_factor",
                                       one != 0 && all != 0 ? magnitude(one) / magnitude(all) : magnitude(1));
-    return yarnRope(base, rotated(), settings);
+    RopeTable table = yarnRope(base, rotated(), settings);
+    if (all != 0)
+      table.latentScale = magnitude(all) * magnitude(all);
+    return table;
   }
 
   // Which factors hold depends on a sequence's length in transformers; here the long ones serve every length

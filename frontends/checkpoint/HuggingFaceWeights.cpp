@@ -42,6 +42,20 @@ constexpr PartName kExperts[] = {
     {"ffn_down_exps", "block_sparse_moe.experts.*.w2"},
 };
 
+constexpr PartName kDeepSeek[] = {
+    {"attn_q_a", "self_attn.q_a_proj"},
+    {"attn_q_a_norm", "self_attn.q_a_layernorm"},
+    {"attn_q_b", "self_attn.q_b_proj"},
+    {"attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"},
+    {"attn_kv_a_norm", "self_attn.kv_a_layernorm"},
+    {"attn_kv_b", "self_attn.kv_b_proj"},
+    {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
+    {"ffn_up_shexp", "mlp.shared_experts.up_proj"},
+    {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
+    {"exp_probs_b", "mlp.gate"},
+};
+constexpr std::string_view kScoreBias = ".e_score_correction_bias"; // in place of ".bias"
+
 bool isIn(std::span<const PartName> table, std::string_view part) {
   return std::ranges::find(table, part, &PartName::file) != table.end();
 }
@@ -111,6 +125,10 @@ Status HuggingFaceWeights::checkNorms(int64_t layers) const {
     needed.insert(needed.end(), {block + "attn_norm", block + "ffn_norm"});
     if (rules.hasOuterNorms)
       needed.insert(needed.end(), {block + "post_attention_norm", block + "post_ffw_norm"});
+    if (rules.isLatent)
+      needed.push_back(block + "attn_kv_a_norm");
+    if (has(block + "attn_q_a"))
+      needed.push_back(block + "attn_q_a_norm");
     if (rules.hasHeadNorms)
       needed.insert(needed.end(), {block + "attn_q_norm", block + "attn_k_norm"});
   }
@@ -127,11 +145,15 @@ Status HuggingFaceWeights::checkLayers() const {
     if (!name.starts_with(layers))
       continue;
     auto [layer, part] = layerPart(std::string_view(name).substr(layers.size()));
+    if (layer >= rules.layers && layer < rules.layers + rules.predictLayers)
+      continue;
     size_t dot = part.rfind('.');
     std::string_view ending = dot == part.npos ? "" : part.substr(dot + 1), base = part.substr(0, dot);
     bool isKnown = (ending == "weight" || ending == "bias" || isQuantizationPart(ending)) &&
                    (isIn(kParts, base) || (rules.hasOuterNorms && isIn(kOuterNorms, base)) ||
-                    (rules.hasExperts && isIn(kExperts, withoutExpert(base))));
+                    (rules.hasExperts && isIn(kExperts, withoutExpert(base))) ||
+                    (rules.isLatent && isIn(kDeepSeek, base)));
+    isKnown |= rules.isLatent && base == "mlp.gate" && kScoreBias.substr(1) == ending;
     bool isScaleOfCache = base == "self_attn" && (ending == "k_scale" || ending == "v_scale");
     if (layer < 0 || !(isKnown || isScaleOfCache || part == "self_attn.rotary_emb.inv_freq"))
       return {Code::Unsupported, "tensor '" + name + "' has no part in this architecture"};
@@ -167,13 +189,23 @@ std::string HuggingFaceWeights::fileName(std::string_view name) const {
     take(kParts);
   if (found.empty() && rules.hasExperts)
     take(kExperts);
+  if (found.empty() && rules.isLatent)
+    take(kDeepSeek);
   return found;
 }
 
+std::string HuggingFaceWeights::vectorName(std::string_view name) const {
+  if (!name.ends_with(".bias"))
+    return fileName(name) + ".weight";
+  name.remove_suffix(5);
+  return fileName(name) + (name.ends_with(".exp_probs_b") ? std::string(kScoreBias) : ".bias");
+}
+
 bool HuggingFaceWeights::has(std::string_view name) const {
-  bool isBias = name.ends_with(".bias");
-  std::string file = fileName(isBias ? name.substr(0, name.size() - 5) : name);
-  return !file.empty() && (isBias ? folder->find(file + ".bias") != nullptr : exists(file));
+  if (name.ends_with(".bias"))
+    return folder->find(vectorName(name)) != nullptr;
+  std::string file = fileName(name);
+  return !file.empty() && exists(file);
 }
 
 StatusOr<Matrix> HuggingFaceWeights::matrix(std::string_view name, int64_t n, int64_t k) const {
@@ -209,14 +241,12 @@ StatusOr<Matrix> HuggingFaceWeights::matrixNamed(std::string file, int64_t n, in
 }
 
 StatusOr<std::vector<float>> HuggingFaceWeights::vector(std::string_view name, int64_t n) const {
-  bool isBias = name.ends_with(".bias");
-  std::string file = fileName(isBias ? name.substr(0, name.size() - 5) : name);
-  DSPARK_ASSIGN_OR_RETURN(const SafeTensor *tensor, findTensor(*folder, file + (isBias ? ".bias" : ".weight"),
-                                                               {DType::F32, DType::F16, DType::BF16}, {n}));
+  DSPARK_ASSIGN_OR_RETURN(const SafeTensor *tensor,
+                          findTensor(*folder, vectorName(name), {DType::F32, DType::F16, DType::BF16}, {n}));
   std::vector<double> wide(static_cast<size_t>(n));
   loadAsF64(tensor->type, tensor->bytes.data(), 0, n, wide.data());
   std::vector<float> values(wide.begin(), wide.end());
-  if (rules.addsOneToNorms && !isBias)
+  if (rules.addsOneToNorms && !name.ends_with(".bias"))
     for (float &value : values)
       value += 1;
   return values;

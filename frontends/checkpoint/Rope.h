@@ -14,7 +14,7 @@ struct YarnSettings {
   double factor = 1;
   int64_t originalContext = 0;
   double betaFast = 32, betaSlow = 1;
-  double magnitude = 0;     // of cosine and sine; 0: 0.1 ln(factor) + 1
+  double magnitude = 0;    // of cosine and sine; 0: 0.1 ln(factor) + 1
   bool isTruncated = true; // the blend begins and ends at whole pairs
 };
 RopeTable yarnRope(double base, int64_t rotated, const YarnSettings &settings);

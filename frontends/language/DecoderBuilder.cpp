@@ -1,5 +1,7 @@
 #include "frontends/language/DecoderBuilder.h"
 #include "frontends/language/GraphBuilder.h"
+#include "frontends/language/LatentAttention.h"
+#include "frontends/language/MixtureBuilder.h"
 
 using namespace mlir;
 
@@ -25,8 +27,7 @@ public:
     batch = {offsets, lengths, table};
     Value wanted = g.argument("logit_rows", DType::I32, {"wanted"});
     for (size_t i = 0; i < config.layers.size(); ++i)
-      for (const char *kind : {"key", "value"})
-        addCache(kind, "." + std::to_string(i));
+      addCaches("." + std::to_string(i));
     buildAngles();
     Value x = g.embed(g.reshape(tokens, {"1", "rows"}), "token_embd", config.vocabulary, config.hidden);
     x = g.scale(x, config.embeddingScale);
@@ -39,17 +40,31 @@ private:
   struct Cache {
     Value rows, scales; // scales of i8 rows only
   };
+  struct LayerCaches {
+    Cache key, value; // latent attention has only one
+  };
 
   static std::string text(int64_t number) { return std::to_string(number); }
 
-  void addCache(const std::string &kind, const std::string &layer) {
-    std::vector<std::string> dims = {"pages", text(config.kvHeads), "page_size"};
+  void addCaches(const std::string &layer) {
+    LayerCaches both;
+    if (config.latent.rank > 0) {
+      both.key = addCache("key", layer, 1, config.latent.rowSize());
+    } else {
+      both.key = addCache("key", layer, config.kvHeads, config.headSize);
+      both.value = addCache("value", layer, config.kvHeads, config.headSize);
+    }
+    caches.push_back(both);
+  }
+
+  Cache addCache(const std::string &kind, const std::string &layer, int64_t heads, int64_t size) {
+    std::vector<std::string> dims = {"pages", text(heads), "page_size"};
     Cache cache;
     if (options.cacheType == DType::I8)
       cache.scales = g.argument(kind + "_scales" + layer, DType::F32, dims, /*isState=*/true);
-    dims.push_back(text(config.headSize));
+    dims.push_back(text(size));
     cache.rows = g.argument(kind + "_cache" + layer, options.cacheType, dims, /*isState=*/true);
-    caches.push_back(cache);
+    return cache;
   }
 
   // Cosine and sine [1, rows, rotated / 2] of every rope. Angles are rounded to f32 as Hugging Face's are.
@@ -107,19 +122,36 @@ private:
     g.at(block + "attention");
     q = rotate(q, config.heads, settings);
     k = rotate(k, config.kvHeads, settings);
-    Cache keyCache = write(caches[2 * index], heads(k, config.kvHeads));
-    Cache valueCache = write(caches[2 * index + 1], heads(v, config.kvHeads));
-    SmallVector<NamedAttribute> attributes = {g.attr("scale", config.attentionScale)};
+    Cache keyCache = write(caches[index].key, heads(k, config.kvHeads));
+    Cache valueCache = write(caches[index].value, heads(v, config.kvHeads));
+    Value y = attend(heads(q, config.heads), keyCache, valueCache, settings, {});
+    return g.reshape(y, {"1", "rows", text(queries)});
+  }
+
+  Value latentAttention(size_t index, Value x) {
+    const DecoderLayer &settings = config.layers[index];
+    std::string block = "blk." + std::to_string(index) + ".";
+    LatentBuilder latent(config, g);
+    auto turn = [&](Value rows, int64_t heads) { return rotate(rows, heads, settings); };
+    Value q = latent.queries(block, x, turn), row = latent.row(block, x, turn);
+    g.at(block + "attention");
+    Cache cache = write(caches[index].key, row);
+    Value y = attend(q, cache, cache, settings, {g.attr("value_width", config.latent.rank)});
+    return latent.values(block, y);
+  }
+
+  // q [rows, heads, size] -> [rows, heads, size of values]
+  Value attend(Value q, const Cache &keyCache, const Cache &valueCache, const DecoderLayer &settings,
+               SmallVector<NamedAttribute> attributes) {
+    attributes.push_back(g.attr("scale", config.attentionScale));
     if (config.attentionSoftcap != 0)
       attributes.push_back(g.attr("softcap", config.attentionSoftcap));
     if (settings.window > 0)
       attributes.push_back(g.attr("left_window_size", settings.window - 1));
-    SmallVector<Value> operands = {
-        heads(q, config.heads), keyCache.rows, valueCache.rows, batch[0], batch[1], batch[2]};
+    SmallVector<Value> operands = {q, keyCache.rows, valueCache.rows, batch[0], batch[1], batch[2]};
     if (keyCache.scales)
       operands.append({keyCache.scales, valueCache.scales});
-    Value y = g.op("paged_attention", operands, attributes);
-    return g.reshape(y, {"1", "rows", text(queries)});
+    return g.op("paged_attention", operands, attributes);
   }
 
   Cache write(const Cache &cache, Value rows) {
@@ -144,25 +176,6 @@ private:
                 : Value();
   }
 
-  // Each row goes to the experts that its router puts first.
-  Value mixture(const std::string &block, Value x) {
-    const checkpoint::ExpertSettings &e = config.experts;
-    Value scores = g.op("softmax", {g.matmul(x, block + "ffn_gate_inp", e.count, config.hidden)},
-                        {g.attr("axis", int64_t(-1))});
-    auto [shares, ids] = g.topK(scores, e.used);
-    if (e.normalizes)
-      shares = g.binary("div", shares, g.sum(shares, -1, /*keeps=*/true));
-    ids = g.reshape(ids, {"rows", text(e.used)});
-    std::vector<Matrix> gate = g.expertsOf(block + "ffn_gate_exps", e.count, e.feedForward, config.hidden),
-                        up = g.expertsOf(block + "ffn_up_exps", e.count, e.feedForward, config.hidden),
-                        down = g.expertsOf(block + "ffn_down_exps", e.count, config.hidden, e.feedForward);
-    Value y = g.experts(g.reshape(x, {"rows", "1", text(config.hidden)}), ids, block + "ffn_exps", gate, up,
-                        config.activation);
-    y = g.experts(y, ids, block + "ffn_down_exps", {}, down);
-    y = g.sum(g.binary("mul", y, g.reshape(shares, {"rows", text(e.used), "1"})), 1, /*keeps=*/false);
-    return g.reshape(y, {"1", "rows", text(config.hidden)});
-  }
-
   // x + norm(W y): the sum is the product's own residual where no norm lies between.
   Value project(Value x, Value y, const std::string &weight, const std::string &norm, int64_t k) {
     if (!g.has(norm))
@@ -174,11 +187,13 @@ private:
   Value layer(size_t index, Value x) {
     std::string block = "blk." + std::to_string(index) + ".";
     Value normed = g.norm(x, block + "attn_norm", config.hidden, config.normEpsilon);
-    x = project(x, attention(index, normed), block + "attn_output", block + "post_attention_norm",
-                config.heads * config.headSize);
+    bool isLatent = config.latent.rank > 0;
+    x = project(x, isLatent ? latentAttention(index, normed) : attention(index, normed),
+                block + "attn_output", block + "post_attention_norm",
+                config.heads * (isLatent ? config.latent.value : config.headSize));
     normed = g.norm(x, block + "ffn_norm", config.hidden, config.normEpsilon);
     if (g.has(block + "ffn_gate_inp"))
-      return g.binary("add", x, mixture(block, normed));
+      return buildMixture(g, config, block, normed, x);
     return project(x, feedForward(block, normed), block + "ffn_down", block + "post_ffw_norm",
                    config.feedForward);
   }
@@ -197,8 +212,8 @@ private:
   const DecoderOptions &options;
   GraphBuilder &g;
   Value tokens, positions;
-  SmallVector<Value> batch;  // query_offsets, sequence_lengths, block_table
-  std::vector<Cache> caches; // keys and values of layer 0, of layer 1 ...
+  SmallVector<Value> batch; // query_offsets, sequence_lengths, block_table
+  std::vector<LayerCaches> caches;
   struct Angle {
     Value cos, sin;
   };

@@ -6,7 +6,8 @@
 //   i32[sequences],
 //        block_table i32[sequences, table_pages], logit_rows i32[wanted],
 //        key_cache.<i>, value_cache.<i> [pages, kvHeads, page_size, headSize] ..., each after key_scales.<i>
-//        or value_scales.<i> f32[pages, kvHeads, page_size] if it is of i8)
+//        or value_scales.<i> f32[pages, kvHeads, page_size] if it is of i8; of latent attention only
+//        key_cache.<i> [pages, 1, page_size, rank + rotated])
 //     -> logits f32[wanted, vocabulary]
 //
 // The caches are states: a step writes its rows' keys and values where they lie.

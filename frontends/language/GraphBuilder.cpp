@@ -2,6 +2,7 @@
 #include "dialects/DSpark/Infer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <cstring>
+#include <numeric>
 
 using namespace mlir;
 
@@ -73,14 +74,23 @@ Value GraphBuilder::scale(Value x, double factor) {
   return factor == 1 ? x : binary("mul", x, factory.scalar(loc(), float(factor)));
 }
 
-Value GraphBuilder::reshape(Value x, const std::vector<std::string> &texts) {
+Value GraphBuilder::slice(Value x, int64_t axis, int64_t begin, int64_t end) {
+  return op("slice",
+            {x, factory.ints(loc(), {begin}), factory.ints(loc(), {end}), factory.ints(loc(), {axis})});
+}
+
+Value GraphBuilder::shape(const std::vector<std::string> &texts) {
   SmallVector<Attribute> expressions;
   for (const std::string &text : texts)
     expressions.push_back(builder.getStringAttr(text));
   auto type = RankedTensorType::get({int64_t(texts.size())}, builder.getI64Type());
-  auto shape = ir::DimsOp::create(builder, loc(), type, builder.getArrayAttr(expressions));
-  dims.visit(shape);
-  return op("reshape", {x, shape.getResult()}, {attr("allowzero", 1)});
+  auto made = ir::DimsOp::create(builder, loc(), type, builder.getArrayAttr(expressions));
+  dims.visit(made);
+  return made.getResult();
+}
+
+Value GraphBuilder::reshape(Value x, const std::vector<std::string> &texts) {
+  return op("reshape", {x, shape(texts)}, {attr("allowzero", 1)});
 }
 
 Value GraphBuilder::floats(const std::string &name, const std::vector<float> &values,
@@ -113,6 +123,15 @@ Value GraphBuilder::norm(Value x, const std::string &weight, int64_t n, double e
                   {attr("kind", "rms"), attr("axis", int64_t(-1)), attr("epsilon", epsilon)});
   place = before;
   return made;
+}
+
+Value GraphBuilder::plusBias(Value x, const std::string &name, int64_t n) {
+  if (!error.isOk() || !weights.has(name))
+    return x;
+  auto values = weights.vector(name, n);
+  if (!values.isOk())
+    fail(values.status());
+  return error.isOk() ? binary("add", x, floats(name, *values, {n})) : Value();
 }
 
 std::optional<Matrix> GraphBuilder::matrixOf(const std::string &weight, int64_t n, int64_t k) {
@@ -218,9 +237,6 @@ std::vector<Matrix> GraphBuilder::expertsOf(const std::string &weight, int64_t c
   auto matrices = weights.experts(weight, count, n, k);
   if (!matrices.isOk())
     fail(matrices.status());
-  else if (matrices->front().layout.empty() || !matrices->front().termOrder.empty())
-    fail(
-        {Code::Unsupported, "tensor '" + weight + "': experts of f32 or in act-order have no packed layout"});
   return matrices.isOk() ? std::move(*matrices) : std::vector<Matrix>();
 }
 
@@ -229,6 +245,8 @@ Value GraphBuilder::experts(Value x, Value ids, const std::string &name, const s
   bool isGated = !gate.empty();
   if (error.isOk() && (up.empty() || (isGated && gate.front().layout != up.front().layout)))
     fail({Code::Unsupported, "tensor '" + name + "': gates and their factors have different layouts"});
+  if (error.isOk() && (up.front().layout.empty() || !up.front().termOrder.empty()))
+    fail({Code::Unsupported, "tensor '" + name + "': experts of f32 or in act-order have no packed layout"});
   if (!error.isOk())
     return {};
   place = name;
@@ -236,14 +254,26 @@ Value GraphBuilder::experts(Value x, Value ids, const std::string &name, const s
   for (size_t i = 0; isGated && i < each.size(); ++i)
     each[i] = checkpoint::stack(gate[i], up[i]);
   const Matrix &one = each.front();
-  std::vector<int64_t> dims = {int64_t(each.size()), one.n, one.k};
+  SmallVector<NamedAttribute> attributes = {attr("packed", StringRef(one.layout))};
+  if (one.isBlocks())
+    attributes.push_back(attr("arithmetic", arithmetic));
+  if (isGated)
+    attributes.push_back(attr("gated", 1));
+  if (!activation.empty())
+    attributes.push_back(attr("activation", activation));
+  return op("packed_experts", {x, stacked(name, each, isGated), ids}, attributes);
+}
+
+Value GraphBuilder::stacked(const std::string &name, const std::vector<Matrix> &matrices, bool isGated) {
+  const Matrix &one = matrices.front();
+  std::vector<int64_t> dims = {int64_t(matrices.size()), one.n, one.k};
   std::string key = name + ".weight";
   Weight weight;
   weight.type = DType::F32;
   weight.dims = dims;
   weight.layout = one.layout;
-  weight.derive = [each, isGated](std::vector<std::byte> &bytes, std::string &message) {
-    for (const Matrix &matrix : each) {
+  weight.derive = [matrices, isGated](std::vector<std::byte> &bytes, std::string &message) {
+    for (const Matrix &matrix : matrices) {
       auto made = checkpoint::packMatrix(matrix, isGated);
       if (!made.isOk()) {
         message = made.status().message();
@@ -254,14 +284,23 @@ Value GraphBuilder::experts(Value x, Value ids, const std::string &name, const s
     return true;
   };
   store.add(key, std::move(weight));
-  SmallVector<NamedAttribute> attributes = {attr("packed", StringRef(one.layout))};
-  if (one.isBlocks())
-    attributes.push_back(attr("arithmetic", arithmetic));
-  if (isGated)
-    attributes.push_back(attr("gated", 1));
-  if (!activation.empty())
-    attributes.push_back(attr("activation", activation));
-  return op("packed_experts", {x, factory.weight(loc(), key, DType::F32, dims, one.layout), ids}, attributes);
+  return factory.weight(loc(), key, DType::F32, dims, one.layout);
+}
+
+Value GraphBuilder::perHead(Value x, const std::string &name, const std::vector<Matrix> &matrices) {
+  if (!error.isOk())
+    return {};
+  if (!matrices.front().layout.empty()) {
+    std::vector<int64_t> numbers(matrices.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    Value ids = op("expand", {factory.ints(loc(), numbers), shape({"rows", std::to_string(numbers.size())})});
+    return experts(x, ids, name, {}, matrices);
+  }
+  place = name;
+  auto swapped = [&](Value value) {
+    return op("transpose", {value}, {attr("perm", ArrayRef<int64_t>({1, 0, 2}))});
+  };
+  return swapped(op("matmul", {swapped(x), stacked(name, matrices, false)}, {attr("trans_b", 1)}));
 }
 
 std::pair<Value, Value> GraphBuilder::topK(Value x, int64_t count) {

@@ -36,6 +36,13 @@ public:
     return op("binary", {a, b}, {attr("kind", kind)});
   }
   mlir::Value scale(mlir::Value x, double factor);
+  mlir::Value plus(mlir::Value x, double term) { return binary("add", x, scalar(float(term))); }
+  mlir::Value scalar(float value) { return factory.scalar(loc(), value); }
+  /// Elements [begin, end) along an axis.
+  mlir::Value slice(mlir::Value x, int64_t axis, int64_t begin, int64_t end);
+  mlir::Value concat(llvm::ArrayRef<mlir::Value> parts, int64_t axis) {
+    return op("concat", parts, {attr("axis", axis)});
+  }
   /// `dims` as for argument().
   mlir::Value reshape(mlir::Value x, const std::vector<std::string> &dims);
   mlir::Value cast(mlir::Value x, DType type) { return op("cast", {x}, {attr("to", int64_t(type))}); }
@@ -44,6 +51,8 @@ public:
 
   /// rms(x) * w, over the last dim of n elements; x itself where the model has no such norm.
   mlir::Value norm(mlir::Value x, const std::string &weight, int64_t n, double epsilon);
+  /// x + the vector; x itself where the model has none.
+  mlir::Value plusBias(mlir::Value x, const std::string &name, int64_t n);
   /// act(x W^T + bias) + residual; the bias where the model has one.
   mlir::Value matmul(mlir::Value x, const std::string &weight, int64_t n, int64_t k,
                      mlir::Value residual = {});
@@ -57,6 +66,10 @@ public:
   mlir::Value experts(mlir::Value x, mlir::Value ids, const std::string &name,
                       const std::vector<checkpoint::Matrix> &gate, const std::vector<checkpoint::Matrix> &up,
                       llvm::StringRef activation = "");
+  /// x [rows, heads, k] -> [rows, heads, n]: head h by `matrices[h]`, [n][k].
+  mlir::Value perHead(mlir::Value x, const std::string &name,
+                      const std::vector<checkpoint::Matrix> &matrices);
+  /// Where the layouts differ, an error.
   std::vector<checkpoint::Matrix> expertsOf(const std::string &weight, int64_t count, int64_t n, int64_t k);
   /// The `count` largest along the last dim, and where they are.
   std::pair<mlir::Value, mlir::Value> topK(mlir::Value x, int64_t count);
@@ -73,6 +86,10 @@ public:
 
 private:
   mlir::Location loc() const;
+  /// Dims as a 1-D tensor.
+  mlir::Value shape(const std::vector<std::string> &dims);
+  /// The packed matrices one behind the other as one weight [count, n, k].
+  mlir::Value stacked(const std::string &name, const std::vector<checkpoint::Matrix> &matrices, bool isGated);
   void fail(Status status);
   /// The packed weight as a value; the same name gives the same weight.
   mlir::Value packed(const std::string &name, const checkpoint::Matrix &matrix, bool isGated);

@@ -23,13 +23,13 @@ struct PagedState {
   bool isCausal;
 };
 
-// K or V of one sequence and key head.
+// K or V of one sequence and key head: the first `width` elements of each row.
 struct PagedRows {
   const BatchLayout &layout;
   const TensorView &cache, &scales;
   int64_t sequence, head, width;
 
-  int64_t rowBytes() const { return width * (dtypeBits(cache.type) / 8); }
+  int64_t rowBytes() const { return cache.dim(3) * (dtypeBits(cache.type) / 8); }
   /// Calls f(i, at, n) for places first + i, i < count, page by page: n rows of the cache from row `at` on.
   template <typename F> void runs(int64_t first, int64_t count, F f) const {
     for (int64_t i = 0; i < count;) {
@@ -199,7 +199,7 @@ void preparePagedAttention(const KernelCall &call, KernelWork &work) {
   const TensorView &q = call.in[0], &cache = call.in[1];
   s.tokens = q.dim(0), s.qHeads = q.dim(1), s.kvHeads = cache.dim(1);
   double size = double(std::max<int64_t>(q.dim(2), 1));
-  s.shape = AttendShape(q.dim(2), call.in[2].dim(3), call.attrs.f("scale", 1 / std::sqrt(size)),
+  s.shape = AttendShape(q.dim(2), call.out[0].dim(2), call.attrs.f("scale", 1 / std::sqrt(size)),
                         call.attrs.f("softcap", 0));
   s.group = s.kvHeads ? s.qHeads / s.kvHeads : 0;
   int64_t left = call.attrs.i("left_window_size", -1);

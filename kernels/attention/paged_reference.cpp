@@ -12,7 +12,7 @@ class PagedRow {
 public:
   PagedRow(const KernelCall &call, double *out)
       : call(call), layout(call, 3, call.in[1], call.in[0].dim(0)), qHeads(call.in[0].dim(1)),
-        kvHeads(call.in[1].dim(1)), size(call.in[0].dim(2)), width(call.in[2].dim(3)), out(out) {
+        kvHeads(call.in[1].dim(1)), size(call.in[0].dim(2)), width(call.out[0].dim(2)), out(out) {
     scale = call.attrs.f("scale", 1 / std::sqrt(double(std::max<int64_t>(size, 1))));
     softcap = call.attrs.f("softcap", 0);
     left = call.attrs.i("left_window_size", -1);
@@ -33,7 +33,7 @@ public:
       double weight = std::exp(score(token, h, s.index, j) - top);
       sum += weight;
       for (int64_t c = 0; c < width; ++c)
-        out[c] += weight * cached(2, 7, s.index, j, h, width, c);
+        out[c] += weight * cached(2, 7, s.index, j, h, c);
     }
     for (int64_t c = 0; c < width; ++c)
       out[c] = sum == 0 ? 0 : out[c] / sum;
@@ -46,13 +46,12 @@ private:
   double score(int64_t token, int64_t h, int64_t sequence, int64_t j) const {
     double sum = 0;
     for (int64_t d = 0; d < size; ++d)
-      sum += realAt(call.in[0], (token * qHeads + h) * size + d) * cached(1, 6, sequence, j, h, size, d);
+      sum += realAt(call.in[0], (token * qHeads + h) * size + d) * cached(1, 6, sequence, j, h, d);
     sum *= scale;
     return softcap > 0 ? softcap * std::tanh(sum / softcap) : sum;
   }
-  double cached(size_t cache, size_t scales, int64_t sequence, int64_t j, int64_t h, int64_t row,
-                int64_t c) const {
-    int64_t head = h / (qHeads / kvHeads);
+  double cached(size_t cache, size_t scales, int64_t sequence, int64_t j, int64_t h, int64_t c) const {
+    int64_t row = call.in[cache].dim(3), head = h / (qHeads / kvHeads);
     int64_t at = (layout.page(sequence, j) * kvHeads + head) * layout.pageSize + j % layout.pageSize;
     if (call.in[cache].type == DType::I8)
       return call.in[cache].as<const int8_t>()[at * row + c] * double(call.in[scales].as<const float>()[at]);
@@ -70,7 +69,7 @@ private:
 
 void preparePagedReference(const KernelCall &call, KernelWork &work) {
   work.tiles[0] = uint32_t(call.in[0].dim(0));
-  work.scratchPerThread = size_t(call.in[2].dim(3)) * sizeof(double);
+  work.scratchPerThread = size_t(call.out[0].dim(2)) * sizeof(double);
 }
 
 void runPagedReference(const KernelCall &call, const KernelWork &, const KernelPart &part) {

@@ -4,7 +4,8 @@
 //     query_offsets i32|i64[S+1]  sequence_lengths i32|i64[S]  block_table i32|i64[S,M]
 //     key_scales? f32[P,Hkv,N]  value_scales? f32[P,Hkv,N]   with i8 caches: value = element * scale
 //     sinks? [Hq]                                            one more score per head, whose value is 0
-//     -> [T,Hq,Dv]
+//     -> [T,Hq,Dv]; with value_width = w the first w elements of each value: [T,Hq,w], so that one cache may
+//        hold both (latent attention)
 //   paged_cache_write: cache [P,Hkv,N,D]  rows [T,Hkv,D]  query_offsets  sequence_lengths  block_table
 //     scales? f32[P,Hkv,N] -> cache with the rows in it, scales
 #include "kernels/attention/attention.h"
@@ -77,6 +78,10 @@ InferStatus inferPagedAttention(InferContext &ctx) {
       (cache.heads.value() <= 0 || qHeads.value() % cache.heads.value() != 0))
     return ctx.fail("query heads must be a multiple of key heads, found " + qHeads.str() + " and " +
                     cache.heads.str());
+  if (!attrInRange(ctx, "value_width", 0, 0, width.isConst() ? width.value() : INT64_MAX))
+    return InferStatus::Error;
+  if (int64_t first = ctx.attrs.i("value_width", 0); first > 0)
+    width = Dim(first);
   ctx.out[0] = TensorInfo::make(ctx.in[0].type, {tokens, qHeads, width});
   return InferStatus::Ok;
 }

@@ -42,6 +42,13 @@ def gemma(number, **settings):
     return config(*kind, rope_theta=1e4, hidden_activation="gelu_pytorch_tanh", **{"tie_word_embeddings": True, **settings})
 
 
+def deepseek(version, **settings):
+    return config(f"deepseek_v{version}", f"DeepseekV{version}ForCausalLM", rope_theta=1e4, hidden_act="silu", num_nextn_predict_layers=0,
+                  **{"head_dim": None, "num_key_value_heads": 6, "kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
+                     "v_head_dim": 24, "first_k_dense_replace": 1, "n_routed_experts": 8, "num_experts_per_tok": 3,
+                     "moe_intermediate_size": 64, "torch_dtype": "bfloat16", **settings})
+
+
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
 
@@ -81,6 +88,14 @@ CASES = {
                   dict(norm_topk_prob=False)),
     "mixtral": (config("mixtral", "MixtralForCausalLM", rope_theta=1e4, hidden_act="silu", num_local_experts=5, num_experts_per_tok=2,
                        sliding_window=None, head_dim=None, torch_dtype="bfloat16"), dict(num_experts_per_tok=1)),
+    "deepseek-v2": (deepseek(2, q_lora_rank=48, n_shared_experts=2, topk_method="group_limited_greedy", n_group=4, topk_group=2,
+                             routed_scaling_factor=1.7), dict(topk_group=4)),
+    "deepseek-v2-lite": (deepseek(2, q_lora_rank=None, n_shared_experts=1, rope_scaling={**YARN, "mscale": 0.7, "mscale_all_dim": 0.7}),
+                         dict(rope_scaling=YARN)),
+    "deepseek-v3": (deepseek(3, q_lora_rank=48, n_shared_experts=1, n_group=4, topk_group=2, routed_scaling_factor=2.5,
+                             rope_scaling={**YARN, "mscale": 1.0, "mscale_all_dim": 1.0}), dict(norm_topk_prob=False)),
+    "deepseek-v3-dense": (deepseek(3, q_lora_rank=None, n_shared_experts=1, n_group=1, topk_group=1, first_k_dense_replace=3,
+                                   torch_dtype="float32"), dict(rope_interleave=False)),
 }
 
 
@@ -130,6 +145,10 @@ def shapes(settings):
             layer.update({"pre_feedforward_layernorm": (hidden,), "post_feedforward_layernorm": (hidden,)})
         if kind in ("qwen3", "qwen3_moe", "gemma3_text"):
             layer.update({"self_attn.q_norm": (size,), "self_attn.k_norm": (size,)})
+        if kind.startswith("deepseek"):
+            layer = deepseekLayer(settings, i)
+            if kind == "deepseek_v3" and "mlp.gate" in layer:
+                found[f"model.layers.{i}.mlp.gate.e_score_correction_bias"] = (settings["n_routed_experts"],)
         for name, shape in layer.items():
             found[f"model.layers.{i}.{name}.weight"] = shape
             part = name.rsplit(".", 1)[-1]
@@ -138,6 +157,32 @@ def shapes(settings):
                     (part in ("gate_proj", "up_proj", "down_proj") and settings.get("mlp_bias")):
                 found[f"model.layers.{i}.{name}.bias"] = shape[:1]
     return found
+
+
+def deepseekLayer(settings, index):
+    hidden, heads, rank, queryRank = (settings[key] for key in ("hidden_size", "num_attention_heads", "kv_lora_rank", "q_lora_rank"))
+    plain, rotated, value = (settings[key] for key in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"))
+    queries = heads * (plain + rotated)
+    layer = {"input_layernorm": (hidden,), "post_attention_layernorm": (hidden,), "self_attn.kv_a_proj_with_mqa": (rank + rotated, hidden),
+             "self_attn.kv_a_layernorm": (rank,), "self_attn.kv_b_proj": (heads * (plain + value), rank),
+             "self_attn.o_proj": (hidden, heads * value)}
+    if queryRank:
+        layer |= {"self_attn.q_a_proj": (queryRank, hidden), "self_attn.q_a_layernorm": (queryRank,),
+                  "self_attn.q_b_proj": (queries, queryRank)}
+    else:
+        layer["self_attn.q_proj"] = (queries, hidden)
+
+    def feedForward(name, inner):
+        return {f"{name}.gate_proj": (inner, hidden), f"{name}.up_proj": (inner, hidden), f"{name}.down_proj": (hidden, inner)}
+
+    if index < settings["first_k_dense_replace"]:
+        return layer | feedForward("mlp", settings["intermediate_size"])
+    inner = settings["moe_intermediate_size"]
+    layer["mlp.gate"] = (settings["n_routed_experts"], hidden)
+    layer |= feedForward("mlp.shared_experts", inner * settings["n_shared_experts"])
+    for expert in range(settings["n_routed_experts"]):
+        layer |= feedForward(f"mlp.experts.{expert}", inner)
+    return layer
 
 
 def tensors(settings, seed):
@@ -205,5 +250,8 @@ def feeds(settings, pageSize=8):
     values = {"tokens": PROMPT, "positions": range(rows), "query_offsets": [0, rows], "sequence_lengths": [rows],
               "block_table": [list(range(pages))], "logit_rows": ROWS}
     values = {name: np.array(value, np.int32) for name, value in values.items()}
+    if settings["model_type"].startswith("deepseek"):
+        size = settings["kv_lora_rank"] + settings["qk_rope_head_dim"]
+        return values | {f"key_cache.{i}": np.zeros((pages, 1, pageSize, size), np.float32) for i in range(layers)}
     cache = np.zeros((pages, settings["num_key_value_heads"], pageSize, headSize(settings)), np.float32)
     return values | {f"{kind}_cache.{i}": cache for kind in ("key", "value") for i in range(layers)}

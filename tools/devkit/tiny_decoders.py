@@ -81,30 +81,38 @@ class Decoder:
         self.w[name] = values
         self.tensors[name if name.endswith(".bias") else name + ".weight"] = ("F32", [n], values.tobytes())
 
-    def build(self):
+    def buildAttention(self, block):
         t = self.t
         queries, keys = t.heads * t.headSize, t.kvHeads * t.headSize
+        if t.fused:
+            self.matrix(block + "attn_qkv", queries + 2 * keys, t.hidden)
+        else:
+            for name, rows in (("attn_q", queries), ("attn_k", keys), ("attn_v", keys)):
+                self.matrix(block + name, rows, t.hidden)
+                if t.bias:
+                    self.vector(block + name + ".bias", rows, 0, 0.3)
+        if t.headNorms:
+            self.vector(block + "attn_q_norm", t.headSize, 1, 0.2)
+            self.vector(block + "attn_k_norm", t.headSize, 1, 0.2)
+        self.matrix(block + "attn_output", t.hidden, queries)
+
+    def buildMixture(self, block):
+        t = self.t
+        self.matrix(block + "ffn_gate_inp", t.experts, t.hidden)
+        for name, rows, columns in (("gate", t.feedForward, t.hidden), ("up", t.feedForward, t.hidden),
+                                    ("down", t.hidden, t.feedForward)):
+            self.matrix(f"{block}ffn_{name}_exps", rows, columns, experts=t.experts)
+
+    def build(self):
+        t = self.t
         self.matrix("token_embd", t.vocabulary, t.hidden, 1.0)
         for layer in range(t.layers):
             block = f"blk.{layer}."
             self.vector(block + "attn_norm", t.hidden, 1, 0.2)
-            if t.fused:
-                self.matrix(block + "attn_qkv", queries + 2 * keys, t.hidden)
-            else:
-                for name, rows in (("attn_q", queries), ("attn_k", keys), ("attn_v", keys)):
-                    self.matrix(block + name, rows, t.hidden)
-                    if t.bias:
-                        self.vector(block + name + ".bias", rows, 0, 0.3)
-            if t.headNorms:
-                self.vector(block + "attn_q_norm", t.headSize, 1, 0.2)
-                self.vector(block + "attn_k_norm", t.headSize, 1, 0.2)
-            self.matrix(block + "attn_output", t.hidden, queries)
+            self.buildAttention(block)
             self.vector(block + "ffn_norm", t.hidden, 1, 0.2)
             if self.isMixture(layer):
-                self.matrix(block + "ffn_gate_inp", t.experts, t.hidden)
-                for name, rows, columns in (("gate", t.feedForward, t.hidden), ("up", t.feedForward, t.hidden),
-                                            ("down", t.hidden, t.feedForward)):
-                    self.matrix(f"{block}ffn_{name}_exps", rows, columns, experts=t.experts)
+                self.buildMixture(block)
             else:
                 if not t.fused:
                     self.matrix(block + "ffn_gate", t.feedForward, t.hidden)
@@ -143,7 +151,14 @@ class Decoder:
             values[f"{a}.attention.sliding_window"] = t.window
         if t.attentionSoftcap:
             values |= {f"{a}.attn_logit_softcapping": t.attentionSoftcap, f"{a}.final_logit_softcapping": t.logitSoftcap}
-        gguf_file.write(path, values, self.tensors)
+        gguf_file.write(path, values | self.furtherValues(), self.tensors)
+
+    def furtherValues(self):
+        return {}
+
+    def cacheShapes(self):
+        """{name without "_cache": (heads, size)}"""
+        return {f"{name}.{layer}": (self.t.kvHeads, self.t.headSize) for layer in range(self.t.layers) for name in ("key", "value")}
 
     # --- what it computes ---
 
@@ -210,17 +225,20 @@ class Decoder:
             gate = gate / (1 + np.exp(-gate))
         return self.product(gate * up, block + "ffn_down")
 
+    def route(self, logits, block):
+        """The experts that softmax of one row's logits puts first, and weights by it that add up to 1."""
+        best = np.argsort(-logits, kind="stable")[:self.t.used]
+        shares = np.exp(logits[best] - logits[best].max())
+        return best, shares / shares.sum()
+
     def mixtureOf(self, x, layer):
-        """The experts that softmax of the router's scores puts first, weighted by it so that weights add up to 1."""
         t, block = self.t, f"blk.{layer}."
         scores = self.product(x, block + "ffn_gate_inp")
         gate, up, down = (self.w[f"{block}ffn_{name}_exps"].astype(np.float64).reshape(t.experts, -1, columns)
                           for name, columns in (("gate", t.hidden), ("up", t.hidden), ("down", t.feedForward)))
         y = np.zeros_like(x)
         for row, score in enumerate(scores):
-            best = np.argsort(-score, kind="stable")[:t.used]
-            shares = np.exp(score[best] - score[best].max())
-            for expert, share in zip(best, shares / shares.sum()):
+            for expert, share in zip(*self.route(score, block)):
                 opened = gate[expert] @ x[row]
                 y[row] += share * (down[expert] @ (opened / (1 + np.exp(-opened)) * (up[expert] @ x[row])))
         return y

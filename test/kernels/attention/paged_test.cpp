@@ -163,6 +163,25 @@ TEST(PagedAttention, CachesOfEveryType) {
   }
 }
 
+// Bit for bit as if the values' first elements were a cache of their own; here the keys' cache holds them.
+TEST(PagedAttention, ValuesMayBeTheFirstElementsOfKeys) {
+  Cache cache({290, 45});
+  cache.width = 20;
+  cache.v = zeros(DType::F32, {cache.pages, cache.kvHeads, cache.pageSize, cache.width});
+  for (int64_t i = 0; i < cache.v.elements(); ++i)
+    cache.v.as<float>()[i] = cache.k.as<float>()[i / cache.width * cache.size + i % cache.width];
+  std::vector<Tensor> apart = cache.operands(cache.queries(9), {0, 1, 9}), together = apart;
+  together[2] = cache.k;
+  AttrList attrs;
+  attrs.set("value_width", cache.width);
+  for (const Kernel *row : rowsOf("paged_attention"))
+    EXPECT_EQ(runRow(*row, together, attrs)[0].bytes, runRow(*row, apart, {})[0].bytes) << row->name;
+  AttrList wrong;
+  wrong.set("value_width", cache.size + 1);
+  EXPECT_THAT(refusal("paged_attention", together, wrong),
+              testing::HasSubstr("value_width must be in [0, 24]"));
+}
+
 TEST(PagedCacheWrite, RowsArriveWhereAttentionLooks) {
   Cache cache({20, 5});
   Tensor fresh = uniform({7, cache.kvHeads, cache.size}, cache.rng);

@@ -57,7 +57,16 @@ TEST(HuggingFaceConfig, textModelsOfLargerOnesAreFound) {
 TEST(HuggingFaceConfig, badSettingsAreNamed) {
   EXPECT_EQ(failure(R"({"model_type": "mamba"})"),
             "model_type is 'mamba', expected one of llama, mistral, "
-            "qwen2, qwen3, qwen3_moe, mixtral, phi3, gemma, gemma2, gemma3_text");
+            "qwen2, qwen3, qwen3_moe, mixtral, deepseek_v2, deepseek_v3, phi3, gemma, "
+            "gemma2, gemma3_text");
+  EXPECT_EQ(failure(R"({"model_type": "deepseek_v3", "num_key_value_heads": 2})"),
+            "num_key_value_heads is 2, expected 4, as many as query heads");
+  EXPECT_EQ(failure(R"({"model_type": "deepseek_v3", "num_key_value_heads": 4, "n_routed_experts": 10,
+                        "n_group": 4, "topk_group": 2})"),
+            "10 experts do not make 4 groups");
+  EXPECT_EQ(failure(R"({"model_type": "deepseek_v2", "num_key_value_heads": 4, "num_experts_per_tok": 2,
+                        "topk_method": "best"})"),
+            "topk_method is 'best', expected greedy or group_limited_greedy");
   EXPECT_EQ(failure(R"({"hidden_size": null})"), "hidden_size is missing, expected 1 to 16777216");
   EXPECT_EQ(failure(R"({"hidden_size": -64})"), "hidden_size is -64, expected 1 to 16777216");
   EXPECT_EQ(failure(R"({"hidden_size": "64"})"), "hidden_size is \"64\", expected 1 to 16777216");
