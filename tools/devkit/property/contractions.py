@@ -48,7 +48,8 @@ def einsum(draw):
     sizes = dict(zip(terms[0], a.shape))
     if terms[0] == "ii" and a.shape[0] != a.shape[1]:
         return
-    others = [draw.fresh(a.dtype, [sizes.setdefault(letter, draw.pick([1, 2, 5])) for letter in term], low=-2, high=2, odd=False) for term in terms[1:]]
+    shapes = [[sizes.setdefault(letter, draw.pick([1, 2, 5])) for letter in term] for term in terms[1:]]
+    others = [draw.fresh(a.dtype, shape, low=-2, high=2, odd=False) for shape in shapes]
     draw.add("Einsum", [a, *others], equation=text)
 
 

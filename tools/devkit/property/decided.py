@@ -30,6 +30,13 @@ class Erf(OpRun):
         return (np.vectorize(math.erf, otypes=[np.float64])(x),)
 
 
+class Softplus(OpRun):
+    """It loses what is small beside 1."""
+
+    def _run(self, x):
+        return (np.logaddexp(0, x),)
+
+
 class Softsign(OpRun):
     """It raises on scalars."""
 
@@ -191,6 +198,6 @@ class Loop(OpRun):
         return (*state, *(np.stack([row[k] for row in scans]) for k in range(count)))
 
 
-CLASSES = {kind.__name__: kind for kind in (Div, Erf, Softsign, LRN, GlobalMaxPool, LpNormalization, MeanVarianceNormalization, GroupNormalization,
-                                            ReduceLogSumExp, MaxPool, AveragePool, LpPool, ConvTranspose, Loop, QLinearMatMul,
-                                            exact.Conv, exact.GatherElements)}
+CLASSES = {kind.__name__: kind for kind in (
+    Div, Erf, Softplus, Softsign, LRN, GlobalMaxPool, LpNormalization, MeanVarianceNormalization, GroupNormalization, ReduceLogSumExp,
+    MaxPool, AveragePool, LpPool, ConvTranspose, Loop, QLinearMatMul, exact.Conv, exact.GatherElements)}

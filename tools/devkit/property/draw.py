@@ -205,29 +205,29 @@ class Draw:
         return results
 
     def judged(self, node, operands, given, rounds, dtype, loose, outer):
+        """The Values of a node's outputs; None among them, or instead of them, where there is no steady answer."""
+
         def run(arrays):
-            """For the arrays of `given`."""
+            """Its outputs for these arrays in place of those of `given`."""
             rest = iter(arrays)
             own = [next(rest) if v is not None else None for v in operands]
-            context = {**self.context(), **dict(zip((v.name for v in outer), rest))} if outer else {}
+            context = {v.name: v.wide() for v in self.pool} | dict(zip((v.name for v in outer), rest)) if outer else {}
             return reference.evaluate(node, own, self.opset, context)
 
         truths = run([v.wide() for v in given])
-        floats = [v.dtype for v in given if v.dtype in FLOATS]
+        floats = [v for v in given if v.dtype in FLOATS]
+        rounded = any(not v.exact for v in floats) and node.op_type not in ("Shape", "Size")
         values = []
         for k, (name, truth) in enumerate(zip(node.output, truths)):
-            kind = truth.dtype if truth.dtype != F64 else dtype or (floats[0] if floats else F64)
-            if truth.dtype.kind != "f" and truth.dtype not in FLOATS and not all(v.exact for v in given):
-                inexact = any(not v.exact for v in given if v.dtype in FLOATS)
-                if inexact and node.op_type not in ("Shape", "Size"):
-                    return None  # an integer made of rounded numbers
-            values.append(computed(name, truth.astype(F64) if kind in FLOATS else truth, kind, given, lambda arrays, k=k: run(arrays)[k].astype(F64),
-                                   rounds, loose, self.random))
+            kind = truth.dtype if truth.dtype != F64 else dtype or (floats[0].dtype if floats else F64)
+            if kind in FLOATS:
+                again = lambda arrays, k=k: run(arrays)[k].astype(F64)
+                values.append(computed(name, truth.astype(F64), kind, given, again, rounds, loose, self.random))
+            elif rounded:
+                return None  # integers made of rounded numbers
+            else:
+                values.append(Value(name, truth))
         return values
-
-    def context(self):
-        """What the bodies of a node may read."""
-        return {v.name: v.wide() for v in self.pool}
 
     def chosen(self):
         """The recipe of the next node."""

@@ -132,7 +132,8 @@ def cut(draw):
 @recipe(2)
 def pad(draw):
     mode = draw.pick(["constant", "constant", "reflect", "edge", "wrap"])
-    a = draw.any(NUMBERS + (BOOL,) if mode == "constant" else (F32, F64, I32, I64, U8), rank=range(1, 5), fits=lambda v: mode == "constant" or 0 not in v.shape)
+    types = NUMBERS + (BOOL,) if mode == "constant" else (F32, F64, I32, I64, U8)
+    a = draw.any(types, rank=range(1, 5), fits=lambda v: mode == "constant" or 0 not in v.shape)
     if a is None or mode == "wrap" and draw.opset < 19:
         return
     axes = draw.some(range(a.array.ndim), least=1) if draw.chance(0.4) else None

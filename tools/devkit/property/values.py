@@ -2,8 +2,9 @@
 
 Exact values (integers, bools, floats that no step had to round) must be met bit for bit, apart from the sign of zero. For the others
 an f64 evaluation is the truth and `slack` the distance allowed. It follows from the truth's sensitivity: inputs are moved by their own
-slack and by kUnits units in the last place, in random directions, and the result may be off by kFactor times what that moves it, plus
-kUnits units of its largest element. A backward stable computation of f32 sums of up to a thousand terms stays well inside."""
+slack and by kUnits units in the last place, in random directions, and the result may be off by kFactor times what that moves it (the
+mean of kDraws), plus kUnits units of its largest element. A backward stable computation of f32 sums of up to a thousand terms stays
+well inside."""
 
 import dataclasses
 
@@ -79,10 +80,8 @@ class Value:
 
 
 def computed(name, truth, dtype, operands, evaluate, rounds, loose, random):
-    """The Value of a node's output with this f64 (or exact) truth; None where the question has no steady answer. `evaluate` gives the
-    truth for other operands."""
-    if dtype not in FLOATS:
-        return Value(name, np.asarray(truth))
+    """The Value of a node's float output with this f64 truth; None where the question has no steady answer. `evaluate` gives the truth for
+    other operands, `rounds` says that results are never exact, `loose` multiplies the slack."""
     with np.errstate(all="ignore"):
         array = truth.astype(dtype)
         same = (array.astype(F64) == truth) | np.isnan(truth)
@@ -102,4 +101,5 @@ def computed(name, truth, dtype, operands, evaluate, rounds, loose, random):
             slack += kFactor / kDraws * float(np.max(np.abs(moved - truth), initial=0, where=np.isfinite(truth)))
     # Below the smallest normal number a unit in the last place no longer shrinks with the value.
     slack = loose * slack + float(ml_dtypes.finfo(dtype).smallest_subnormal)
-    return Value(name, array, truth, slack) if slack <= 0.02 * size + 1e-30 or dtype != F32 and slack <= 0.2 * size else None
+    steady = slack <= (0.02 if dtype == F32 else 0.2) * size + 1e-30
+    return Value(name, array, truth, slack) if steady else None
