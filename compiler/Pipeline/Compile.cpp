@@ -65,6 +65,7 @@ public:
     }
     if (report.exitCode == 0 && options.stopAfter && *options.stopAfter != Phase::Emit)
       writeText(options.output);
+    report.contractions = choices.contractions;
     report.products = choices.products;
     return std::move(report);
   }
@@ -99,6 +100,15 @@ private:
       fail(kUnsupported, diagnostics.empty()
                              ? options.model + ": phase " + std::string(phaseName(phase)) + " failed"
                              : diagnostics);
+    else if (phase == Phase::Pack)
+      checkChoices();
+  }
+
+  // A plan never has another precision than was chosen.
+  void checkChoices() {
+    for (const auto &[node, choice] : options.precision)
+      if (!choices.applied.contains(node))
+        return fail(kUsage, options.model + ": node '" + node + "' cannot be computed as " + choice.layout);
   }
 
   void import() {
@@ -220,7 +230,7 @@ private:
   }
 
   const CompileOptions &options;
-  PrecisionChoices choices{options.precision, {}};
+  PrecisionChoices choices{options.precision, options.bytes, options.ranges, {}, {}, {}};
   CompileReport report;
   MLIRContext context;
   std::string diagnostics;

@@ -21,8 +21,11 @@ struct CompileOptions {
   DType cacheType = DType::F16; // of a language model's keys and values: f32, f16, bf16, i8
   bool int8Arithmetic = true;   // of a language model: rows in 8 bits for products with weights of few bits
   int level = 1;                // 0: the model as it is, without the phases that are optional (Pipeline.h)
-  std::map<size_t, PrecisionChoice> precision; // products in fewer bits, by their number (PrecisionChoices.h)
-  std::function<void(Phase)> onPhase;          // called as each phase starts
+  std::map<std::string, PrecisionChoice>
+      precision;                      // contractions in fewer bits, by node (PrecisionChoices.h)
+  ByteMode bytes = ByteMode::None;    // what is made of contractions that may run on bytes
+  std::vector<ByteRange> ranges;      // of their values, as Observe numbers them
+  std::function<void(Phase)> onPhase; // called as each phase starts
 };
 
 struct PhaseTime {
@@ -35,7 +38,8 @@ struct CompileReport {
   std::string message; // what went wrong, one or more lines; or, when all went well, warnings
   std::vector<PhaseTime> times;
   int steps = 0, fused = 0, generated = 0;
-  std::vector<PrecisionChoices::Product> products; // that `precision` may choose
+  std::vector<ByteContraction> contractions; // that may run on bytes; with `bytes` other than None
+  std::vector<PackedProduct> products;       // whose weights may be of fewer bits
   uint64_t planBytes = 0;
 };
 

@@ -51,6 +51,12 @@ void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightSt
     passes.addNestedPass<func::FuncOp>(createRaiseActivationsPass());
     // Before epilogues, which would take a mask for a residual.
     passes.addNestedPass<func::FuncOp>(createFuseAttentionPass());
+    if (choices && choices->bytes != ByteMode::None) {
+      passes.addNestedPass<func::FuncOp>(createQuantizeContractionsPass(weights, choices));
+      passes.addNestedPass<func::FuncOp>(createSinkDequantizePass());
+      passes.addNestedPass<func::FuncOp>(createFuseQuantizedContractionsPass(weights));
+      passes.addNestedPass<func::FuncOp>(createFuseQuantizedPass(weights));
+    }
     passes.addNestedPass<func::FuncOp>(createFuseEpiloguesPass());
     passes.addPass(createCanonicalizerPass());
     return;

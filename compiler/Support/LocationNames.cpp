@@ -29,4 +29,10 @@ std::string locationNames(Location loc) {
   return text;
 }
 
+std::string firstLocationName(Location loc) {
+  llvm::SetVector<StringRef> names;
+  collect(loc, names);
+  return names.empty() ? "" : names.front().str();
+}
+
 } // namespace dspark

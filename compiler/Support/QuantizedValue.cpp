@@ -80,6 +80,18 @@ bool QuantizedValue::hasSameParameters(const QuantizedValue &other) const {
   return a && b && *a == *b && c && d && *c == *d;
 }
 
+bool movesFirstOperand(Operation *op) {
+  if (auto pool = dyn_cast<ir::PoolOp>(op))
+    return pool.getKind() == "max";
+  if (auto resize = dyn_cast<ir::ResizeOp>(op))
+    return resize.getMode().value_or("nearest") == "nearest" &&
+           resize.getCoordinateTransformationMode().value_or("") != "tf_crop_and_resize";
+  if (auto kernel = dyn_cast<ir::KernelOp>(op))
+    return llvm::is_contained({"flatten", "depth_to_space", "space_to_depth"}, kernel.getName());
+  return isa<ir::ReshapeOp, ir::SqueezeOp, ir::UnsqueezeOp, ir::IdentityOp, ir::TransposeOp, ir::SliceOp,
+             ir::ExpandOp, ir::GatherOp>(op);
+}
+
 std::optional<float> constantFloat(Value value) {
   DenseElementsAttr elements = constantOf(value);
   if (!elements || elements.getNumElements() != 1 || !elements.getElementType().isF32())

@@ -23,6 +23,10 @@ struct QuantizedValue {
   std::optional<int> zeroNumber() const;
 };
 
+/// Whether every element of op's result is one of its operand 0, whatever the type: reshape, transpose,
+/// slice, gather, max pooling, nearest resizing and the like.
+bool movesFirstOperand(mlir::Operation *op);
+
 /// The sole element of a small constant.
 std::optional<float> constantFloat(mlir::Value value);
 std::optional<int64_t> constantInt(mlir::Value value);

@@ -1,4 +1,5 @@
 // Constant operands of contractions get the layout their kernels read (runtime/format/PackedLayout.h).
+#include "compiler/Support/LocationNames.h"
 #include "compiler/Transforms/Passes.h"
 #include "compiler/Transforms/PrecisionChoices.h"
 #include "dialects/DSpark/Infer.h"
@@ -120,10 +121,12 @@ private:
     StringRef layout = "panel16";
     if (choices && type.getRank() == 2 && number(op, "trans_a", 0) == 0) {
       bool isTransposed = number(op, "trans_b", 0) != 0;
-      auto chosen = choices->chosen.find(choices->products.size());
+      std::string node = firstLocationName(op->getLoc());
       choices->products.push_back(
-          {type.getDimSize(isTransposed ? 1 : 0), type.getDimSize(isTransposed ? 0 : 1)});
-      if (chosen != choices->chosen.end()) {
+          {node, type.getDimSize(isTransposed ? 1 : 0), type.getDimSize(isTransposed ? 0 : 1)});
+      auto chosen = choices->chosen.find(node);
+      if (chosen != choices->chosen.end() && chosen->second.layout != kStaticInt8) {
+        choices->applied.insert(chosen->first);
         layout = chosen->second.layout;
         if (!chosen->second.arithmetic.empty())
           op->setAttr("arithmetic", builder.getStringAttr(chosen->second.arithmetic));

@@ -17,6 +17,7 @@ createFuseQuantizedContractionsPass(std::shared_ptr<WeightStore> weights = nullp
 std::unique_ptr<mlir::Pass> createFuseQuantizedPass(std::shared_ptr<WeightStore> weights = nullptr);
 std::unique_ptr<mlir::Pass> createChannelsLastPass(std::shared_ptr<WeightStore> weights = nullptr);
 std::unique_ptr<mlir::Pass> createPackWeightsPass(std::shared_ptr<WeightStore> weights = nullptr);
+std::unique_ptr<mlir::Pass> createQuantizeContractionsPass();
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -73,6 +73,19 @@ def KeepWeightsQuantizedPass : Pass<"dspark-keep-weights-quantized", "::mlir::fu
   }];
 }
 
+def QuantizeContractionsPass : Pass<"dspark-quantize-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Puts quantise and dequantise pairs around contractions that are chosen to run on bytes";
+  let description = [{
+    conv(x, w) -> conv(dequantize(quantize(x)), dequantize(w8)) with weights of 8 bits and a scale per output channel, and
+    the same pair wherever bytes can flow on to the next such contraction, so that the fusions of quantised models keep
+    them bytes. The choice and the ranges come from a search (PrecisionChoices.h), which other modes of the pass serve:
+    `observe` makes an output of every value that may become bytes, `compare` computes every contraction in both ways.
+    Made without a search (dspark-opt), it takes `mode` and gives every value the range [-1, 1].
+  }];
+  let constructor = "::dspark::createQuantizeContractionsPass()";
+  let options = [Option<"mode", "mode", "std::string", /*default=*/"\"apply\"", "observe, compare or apply">];
+}
+
 def SinkDequantizePass : Pass<"dspark-sink-dequantize", "::mlir::func::FuncOp"> {
   let summary = "Moves dequantisation below operations that only move elements";
   let description = [{

@@ -1,31 +1,70 @@
-// Which products with constant weights are computed in fewer bits. Products are numbered in the order in
-// which the packing pass meets them, which is the order of their steps in the plan.
+// Which contractions are computed in fewer bits, and what a search for that needs to know about them. A
+// contraction is named by its ONNX node.
 #pragma once
 #include "dialects/DSpark/WeightStore.h"
 #include "mlir/Pass/Pass.h"
+#include "planning/ByteRange.h"
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace dspark {
 
+/// The layout that stands for bytes on both sides, with scales that calibration found.
+inline constexpr const char *kStaticInt8 = "int8_static";
+
 struct PrecisionChoice {
-  std::string layout;     // of QuantizedWeight.h
-  std::string arithmetic; // "int8", or "" where rows stay f32
+  std::string layout;     // of QuantizedWeight.h, or kStaticInt8
+  std::string arithmetic; // of the former: "int8", or "" where rows stay f32
+};
+
+/// A product or convolution with constant weights that may run on bytes.
+struct ByteContraction {
+  std::string node, location; // the latter with the nodes that were folded into it
+  bool isConv = false;
+  int64_t k = 0, n = 0;          // terms of a sum, output channels
+  size_t input = 0;              // number of the value it reads
+  std::vector<size_t> producers; // contractions that make the value's bytes if they are chosen too
+  bool mayStayBytes = false;     // nothing else makes that value: with producers chosen it costs no step
+};
+
+/// What the pass quantize-contractions does.
+enum class ByteMode {
+  None,
+  Observe, // each value that may become bytes is an output, in the order of their numbers
+  Compare, // each contraction computes both, an input chooses, an output has their squared difference
+  Apply,   // the chosen ones
+};
+
+/// Of the plan of Compare: the input that chooses (a bool per contraction) and the output of 2 sums of
+/// squares per contraction: of the difference and of the f32 result.
+inline constexpr const char *kByteFlags = "dspark.bytes", *kByteErrors = "dspark.errors";
+/// The steps of contraction i are called kByteStep + i, those that quantise for it kQuantizeStep + i.
+inline constexpr const char *kByteStep = "dspark.bytes#", *kQuantizeStep = "dspark.quantize#";
+
+/// A product [.., k] x [k, n] of f32 whose weights may be packed in fewer bits.
+struct PackedProduct {
+  std::string node;
+  int64_t k = 0, n = 0;
 };
 
 struct PrecisionChoices {
-  /// Of a product [.., k] x [k, n] of f32 that may be chosen.
-  struct Product {
-    int64_t k = 0, n = 0;
-  };
-  std::map<size_t, PrecisionChoice> chosen; // by number; others stay f32
-  std::vector<Product> products;            // filled by the pass
+  std::map<std::string, PrecisionChoice> chosen; // by node; others stay as they are
+  ByteMode bytes = ByteMode::None;
+  std::vector<ByteRange> ranges; // by number of the value; of Compare and Apply
+
+  // Filled by passes:
+  std::vector<ByteContraction> contractions; // with bytes != None
+  std::vector<PackedProduct> products;       // in the order of their steps in the plan
+  std::set<std::string> applied;             // of `chosen`
 };
 
-/// The packing pass with choices, which the caller keeps; null leaves everything f32.
+/// The passes with choices, which the caller keeps; null leaves everything as it is.
 std::unique_ptr<mlir::Pass> createPackWeightsPass(std::shared_ptr<WeightStore> weights,
                                                   PrecisionChoices *choices);
+std::unique_ptr<mlir::Pass> createQuantizeContractionsPass(std::shared_ptr<WeightStore> weights,
+                                                           PrecisionChoices *choices);
 
 } // namespace dspark

@@ -44,19 +44,6 @@ public:
   }
 
 private:
-  // Whether every element of the result is one of operand 0, whatever its type.
-  static bool movesFirstOperand(Operation *op) {
-    if (auto pool = dyn_cast<ir::PoolOp>(op))
-      return pool.getKind() == "max";
-    if (auto resize = dyn_cast<ir::ResizeOp>(op))
-      return resize.getMode().value_or("nearest") == "nearest" &&
-             resize.getCoordinateTransformationMode().value_or("") != "tf_crop_and_resize";
-    if (auto kernel = dyn_cast<ir::KernelOp>(op))
-      return llvm::is_contained({"flatten", "depth_to_space", "space_to_depth"}, kernel.getName());
-    return isa<ir::ReshapeOp, ir::SqueezeOp, ir::UnsqueezeOp, ir::IdentityOp, ir::TransposeOp, ir::SliceOp,
-               ir::ExpandOp, ir::GatherOp>(op);
-  }
-
   void rebuild(Operation *op, const QuantizedValue &x, ArrayRef<Value> operands) {
     auto kernel = dyn_cast<ir::KernelOp>(op);
     DictionaryAttr attributes =

@@ -1,6 +1,6 @@
 #include "tools/dspark-compile/Calibration.h"
+#include "tools/dspark-compile/CalibrationFiles.h"
 #include <algorithm>
-#include <cmath>
 
 namespace dspark {
 namespace {
@@ -16,7 +16,8 @@ void takeNumbers(const OutputValue &value, OutputNumbers &numbers) {
   if (value.tensor.type != DType::F32)
     return;
   auto *data = value.tensor.as<const float>();
-  numbers.emplace_back(data, data + value.tensor.elements());
+  int64_t width = value.tensor.rank > 0 ? value.tensor.dims[value.tensor.rank - 1] : 1;
+  numbers.push_back({{data, data + value.tensor.elements()}, std::max<int64_t>(width, 1)});
 }
 
 } // namespace
@@ -24,60 +25,38 @@ void takeNumbers(const OutputValue &value, OutputNumbers &numbers) {
 StatusOr<Calibration> Calibration::create(const Program &program, const CalibrationRequest &request) {
   Calibration calibration;
   calibration.synthetic = request.files.empty();
-  size_t count = calibration.synthetic ? kRandomSets : request.files.size();
+  calibration.outputs = program.outputs().size();
+  DSPARK_ASSIGN_OR_RETURN(std::vector<CalibrationSet> given, readCalibrationSets(program, request.files));
+  size_t count = calibration.synthetic ? kRandomSets : given.size();
   for (size_t i = 0; i < count; ++i) {
     InputRequest one;
     one.dims = request.dims;
     one.seed = i + 1;
+    one.source = calibration.synthetic ? "random inputs" : given[i].source;
     if (!calibration.synthetic)
-      one.archive = request.files[i];
-    StatusOr<Inputs> set = gatherInputs(program, one);
-    if (!set.isOk())
-      return set.status();
-    calibration.inputs.push_back(std::move(*set));
+      one.tensors = std::move(given[i].tensors);
+    DSPARK_ASSIGN_OR_RETURN(Inputs set, gatherInputs(program, one));
+    calibration.inputs.push_back(std::move(set));
+    calibration.sources.push_back(one.source);
   }
   calibration.decides = count > 1 ? count - std::max<size_t>(1, count / 4) : count;
   return calibration;
 }
 
-StatusOr<OutputNumbers> Calibration::run(Session &session, size_t set) {
+StatusOr<OutputNumbers> Calibration::run(Session &session, size_t set, std::vector<uint8_t> *flags) {
   std::deque<std::vector<BorrowedValue>> nodes;
   std::vector<BorrowedValue> lent;
   for (HostValue &value : inputs[set].values)
     lent.push_back(lend(value, nodes));
-  DSPARK_RETURN_IF_ERROR(session.run(lent));
+  int64_t count = flags ? int64_t(flags->size()) : 0;
+  if (flags)
+    lent.push_back({{flags->data(), DType::Bool, 1, &count}});
+  if (Status status = session.run(lent); !status.isOk())
+    return Status(status.code(), sources[set] + ": " + status.message());
   OutputNumbers numbers;
-  for (size_t k = 0; k < session.outputCount(); ++k)
+  for (size_t k = 0; k < outputs; ++k)
     takeNumbers(session.outputValue(k), numbers);
   return numbers;
-}
-
-double relativeError(const std::vector<OutputNumbers> &found, const std::vector<OutputNumbers> &expected) {
-  std::vector<double> noise, signal;
-  for (size_t set = 0; set < expected.size(); ++set) {
-    if (found[set].size() != expected[set].size())
-      return INFINITY;
-    noise.resize(std::max(noise.size(), expected[set].size()));
-    signal.resize(noise.size());
-    for (size_t k = 0; k < expected[set].size(); ++k) {
-      if (found[set][k].size() != expected[set][k].size())
-        return INFINITY;
-      for (size_t i = 0; i < expected[set][k].size(); ++i) {
-        double a = found[set][k][i], b = expected[set][k][i];
-        if (std::isfinite(b) && std::isfinite(a)) {
-          noise[k] += (a - b) * (a - b);
-          signal[k] += b * b;
-        } else if (!(a == b || (std::isnan(a) && std::isnan(b)))) {
-          return INFINITY;
-        }
-      }
-    }
-  }
-  double worst = 0;
-  for (size_t k = 0; k < noise.size(); ++k)
-    if (noise[k] > 0)
-      worst = std::max(worst, signal[k] > 0 ? std::sqrt(noise[k] / signal[k]) : INFINITY);
-  return worst;
 }
 
 } // namespace dspark

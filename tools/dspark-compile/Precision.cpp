@@ -29,29 +29,19 @@ Status parseDims(const std::vector<std::string> &texts, std::map<std::string, in
   return Status::ok();
 }
 
-StatusOr<PrecisionResult> search(const std::string &plan, const PrecisionOptions &options,
+StatusOr<PrecisionResult> search(const CompileOptions &options, const PrecisionOptions &precision,
                                  const MachineProfile &machine) {
   PrecisionRequest request;
-  request.maxError = options.precision == "f32" ? 0 : options.maxError;
-  request.sensitive = options.sensitive;
-  request.only = options.precision == "auto" || options.precision == "f32" ? "" : options.precision;
-  request.calibration.files = options.files;
-  DSPARK_RETURN_IF_ERROR(parseDims(options.dims, request.calibration.dims));
-  DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(plan));
+  if (precision.precision != "f32")
+    request.bound = precision.bound;
+  request.sensitive = precision.sensitive;
+  if (precision.precision != "auto" && precision.precision != "f32")
+    request.only = precision.precision;
+  request.calibration.files = precision.files;
+  DSPARK_RETURN_IF_ERROR(parseDims(precision.dims, request.calibration.dims));
+  DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(options.output));
   DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file)));
-  DSPARK_ASSIGN_OR_RETURN(auto search, PrecisionSearch::create(program, request, machine.model));
-  return search.run();
-}
-
-// The plan's products are the compiler's, one by one.
-Status checkSame(const PrecisionResult &result, const CompileReport &report) {
-  bool isSame = result.regions.size() == report.products.size();
-  for (size_t r = 0; isSame && r < result.regions.size(); ++r)
-    isSame = result.regions[r].k == report.products[r].k && result.regions[r].n == report.products[r].n;
-  return isSame ? Status::ok()
-                : Status(Code::Internal, "the plan's products are not those that the compiler packed (" +
-                                             std::to_string(result.regions.size()) + " and " +
-                                             std::to_string(report.products.size()) + ")");
+  return PrecisionSearch::run(*program, options, request, machine.model);
 }
 
 void fail(CompileReport &report, int exitCode, std::string message, const std::string &output) {
@@ -64,9 +54,9 @@ void fail(CompileReport &report, int exitCode, std::string message, const std::s
 std::string unmetMessage(const CompileOptions &options, const PrecisionOptions &precision,
                          const PrecisionResult &result) {
   char text[256];
-  std::snprintf(text, sizeof text,
-                ": the bound of %g on the relative output error cannot be met: the best reached is %.3g",
-                precision.maxError, std::max(result.error, result.heldOutError));
+  std::snprintf(text, sizeof text, ": the bound of %g on the %s cannot be met: the best reached is %.3g",
+                precision.bound.most, precision.bound.metricName().c_str(),
+                std::max(result.error, result.heldOutError));
   std::string message = options.model + text;
   if (result.limiting >= 0)
     message += ", limited by node '" + result.regions[size_t(result.limiting)].node + "'";
@@ -83,10 +73,10 @@ CompileReport compileWithPrecision(CompileOptions options, const PrecisionOption
   MachineProfile machine = MachineProfile::ofThisMachine(warning);
   if (!warning.empty())
     std::cerr << "dspark-compile: " << warning << "\n";
-  StatusOr<PrecisionResult> result = search(options.output, precision, machine);
-  Status status = result.isOk() ? checkSame(*result, report) : result.status();
-  if (!status.isOk()) {
-    fail(report, exitCodeOf(status), options.model + ": " + status.message(), options.output);
+  StatusOr<PrecisionResult> result = search(options, precision, machine);
+  if (!result.isOk()) {
+    fail(report, exitCodeOf(result.status()), options.model + ": " + result.status().message(),
+         options.output);
     return report;
   }
   if (precision.explain == "table")
@@ -99,13 +89,8 @@ CompileReport compileWithPrecision(CompileOptions options, const PrecisionOption
     fail(report, kUnmet, unmetMessage(options, precision, *result), options.output);
     return report;
   }
-  for (size_t r = 0; r < result->regions.size(); ++r)
-    if (int choice = result->choices[r]; choice >= 0) {
-      const PrecisionVariant &variant = result->regions[r].variants[size_t(choice)];
-      options.precision[r] = {variant.layout, variant.arithmetic};
-    }
-  if (!options.precision.empty())
-    report = compileModel(options);
+  if (!result->options.precision.empty())
+    report = compileModel(result->options);
   if (report.exitCode == 0 && precision.explain.empty())
     std::cerr << options.output << ": " << precisionSummary(*result) << "\n";
   return report;

@@ -43,11 +43,16 @@ struct VariantCall {
 
 } // namespace
 
-PrecisionMeter::PrecisionMeter(std::vector<PrecisionRegion> &regions, const CostModel &model) : model(model) {
-  for (PrecisionRegion &region : regions) {
-    byStep[region.step] = &region;
-    footprint += double(region.k) * double(region.n) * 4;
+PrecisionMeter::PrecisionMeter(std::vector<PrecisionRegion> &regions, const CostModel &model)
+    : model(model), regions(regions) {
+  for (size_t r = 0; r < regions.size(); ++r) {
+    byStep[regions[r].step] = r;
+    byByteStep[regions[r].byteStep] = r;
+    byQuantizeStep[regions[r].quantizeStep] = r;
+    footprint += double(regions[r].k) * double(regions[r].n) * 4;
   }
+  byByteStep.erase(nullptr);
+  byQuantizeStep.erase(nullptr);
 }
 
 void PrecisionMeter::setMode(Mode newMode, std::vector<int> newChoices) {
@@ -69,62 +74,87 @@ double PrecisionMeter::timed(const Kernel &kernel, const KernelCall &call, int r
   return least;
 }
 
+double PrecisionMeter::predicted(const Kernel &kernel, const KernelCall &call) const {
+  KernelWork work;
+  kernel.prepare(call, work);
+  return model.predict(costFeatures(kernel, call, work, 2), footprint, 1);
+}
+
 void PrecisionMeter::measure(PrecisionRegion &region, const Kernel &kernel, const KernelCall &call) {
   size_t elements = size_t(call.out[0].elements());
   results.resize(region.variants.size() + 1);
-  auto predict = [&](const Kernel &row, const KernelCall &made) {
-    KernelWork work;
-    row.prepare(made, work);
-    return model.predict(costFeatures(row, made, work, 2), footprint, 1);
-  };
   results.back().resize(elements);
   VariantCall plain(call, nullptr, results.back().data());
   region.seconds += timed(kernel, plain.made, kRepeats);
-  region.predicted += predict(kernel, plain.made);
+  region.predicted += predicted(kernel, plain.made);
   region.kernel = kernel.name;
   for (size_t v = 0; v < region.variants.size(); ++v) {
     PrecisionVariant &variant = region.variants[v];
+    if (variant.isStatic())
+      continue;
     results[v].resize(elements);
     VariantCall other(call, &variant, results[v].data());
     const Kernel *row = selectKernel(region.step->opName, other.made, activeIsa());
     variant.seconds += row ? timed(*row, other.made, kRepeats) : INFINITY;
-    variant.predicted += row ? predict(*row, other.made) : INFINITY;
+    variant.predicted += row ? predicted(*row, other.made) : INFINITY;
   }
 }
 
+// Steps that the plan runs anyway: measured where they write.
+void PrecisionMeter::measureBytes(const StepInfo &step, const Kernel &kernel, const KernelCall &call) {
+  if (auto it = byByteStep.find(&step); it != byByteStep.end())
+    for (PrecisionVariant &variant : regions[it->second].variants)
+      if (variant.isStatic()) {
+        variant.seconds += timed(kernel, call, kRepeats);
+        variant.predicted += predicted(kernel, call);
+      }
+  if (auto it = byQuantizeStep.find(&step); it != byQuantizeStep.end())
+    regions[it->second].quantizeSeconds += timed(kernel, call, kRepeats);
+}
+
 void PrecisionMeter::before(const StepInfo &step, const Kernel &kernel, const KernelCall &call) {
-  auto found = byStep.find(&step);
-  if (found == byStep.end() || call.out[0].elements() == 0)
+  if (call.out.empty() || call.out[0].elements() == 0)
     return;
-  PrecisionRegion &region = *found->second;
+  auto found = byStep.find(&step);
+  if (mode == Mode::Measure && found == byStep.end())
+    return measureBytes(step, kernel, call);
+  if (found == byStep.end())
+    return;
+  PrecisionRegion &region = regions[found->second];
   if (mode == Mode::Measure)
     return measure(region, kernel, call);
-  int choice = choices.empty() ? -1 : choices[region.product];
-  if (choice < 0)
+  const PrecisionVariant *variant = chosen(found->second);
+  if (!variant)
     return;
   results.resize(1);
   results[0].resize(size_t(call.out[0].elements()));
-  VariantCall other(call, &region.variants[size_t(choice)], results[0].data());
+  VariantCall other(call, variant, results[0].data());
   if (const Kernel *row = selectKernel(step.opName, other.made, activeIsa()))
     timed(*row, other.made, 1);
+}
+
+const PrecisionVariant *PrecisionMeter::chosen(size_t region) const {
+  int choice = choices.empty() ? -1 : choices[region];
+  const PrecisionVariant *variant = choice < 0 ? nullptr : &regions[region].variants[size_t(choice)];
+  return variant && !variant->isStatic() ? variant : nullptr;
 }
 
 void PrecisionMeter::after(const StepInfo &step, const Kernel &, const KernelCall &call) {
   auto found = byStep.find(&step);
   if (found == byStep.end() || call.out[0].elements() == 0)
     return;
-  PrecisionRegion &region = *found->second;
+  PrecisionRegion &region = regions[found->second];
   auto *result = call.out[0].as<float>();
   size_t elements = size_t(call.out[0].elements());
   if (mode == Mode::Simulate) {
-    if (!choices.empty() && choices[region.product] >= 0)
+    if (chosen(found->second))
       std::memcpy(result, results[0].data(), elements * sizeof(float));
     return;
   }
   for (size_t i = 0; i < elements; ++i)
     region.signal += double(result[i]) * double(result[i]);
   for (size_t v = 0; v < region.variants.size(); ++v)
-    for (size_t i = 0; i < elements; ++i) {
+    for (size_t i = 0; !region.variants[v].isStatic() && i < elements; ++i) {
       double off = double(results[v][i]) - double(result[i]);
       region.variants[v].noise += off * off;
     }

@@ -12,8 +12,9 @@ public:
   /// Regions and model outlive this; the vector may move, its elements must stay.
   PrecisionMeter(std::vector<PrecisionRegion> &regions, const CostModel &model);
 
-  /// Measure: every variant of every region on the operands of f32, adding its time, prediction and noise.
-  /// Simulate: regions with a choice >= 0 go on with that variant's result.
+  /// Measure: every variant of every region on the operands of f32, adding its time, prediction and, but for
+  /// int8_static, whose error the plan computes, its noise.
+  /// Simulate: regions with a choice >= 0 of packed weights go on with that variant's result.
   enum class Mode { Measure, Simulate };
   void setMode(Mode mode, std::vector<int> choices = {});
 
@@ -22,10 +23,14 @@ public:
 
 private:
   void measure(PrecisionRegion &region, const Kernel &kernel, const KernelCall &call);
+  void measureBytes(const StepInfo &step, const Kernel &kernel, const KernelCall &call);
+  double predicted(const Kernel &kernel, const KernelCall &call) const;
+  const PrecisionVariant *chosen(size_t region) const; // null unless of packed weights
   double timed(const Kernel &kernel, const KernelCall &call, int repeats);
 
   const CostModel &model;
-  std::unordered_map<const StepInfo *, PrecisionRegion *> byStep;
+  std::vector<PrecisionRegion> &regions;
+  std::unordered_map<const StepInfo *, size_t> byStep, byByteStep, byQuantizeStep; // numbers of regions
   Mode mode = Mode::Measure;
   std::vector<int> choices;
   std::vector<std::vector<float>> results; // of the variants, for the call between before() and after()

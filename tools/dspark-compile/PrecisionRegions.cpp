@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace dspark {
 namespace {
@@ -55,51 +56,127 @@ bool holdsName(std::string_view location, std::string_view name) {
   return false;
 }
 
-} // namespace
+// Finds the regions of a plan one after the other.
+class Finder {
+public:
+  Finder(const Program &program, const CompileReport &report, const std::vector<std::string> &sensitive)
+      : program(program), report(report), sensitive(sensitive), isFound(sensitive.size()) {
+    collect(program.body(), steps);
+    for (size_t i = 0; i < report.contractions.size(); ++i)
+      contractions[report.contractions[i].location] = int(i);
+  }
 
-double PrecisionRegion::error(const PrecisionVariant &variant) const {
-  return variant.noise == 0 ? 0 : signal > 0 ? std::sqrt(variant.noise / signal) : INFINITY;
-}
-
-StatusOr<std::vector<PrecisionRegion>> precisionRegions(const Program &program,
-                                                        const std::vector<std::string> &sensitive) {
-  std::vector<const StepInfo *> steps;
-  collect(program.body(), steps);
-  std::vector<PrecisionRegion> regions;
-  std::vector<bool> isFound(sensitive.size());
-  for (const StepInfo *step : steps) {
+  StatusOr<std::vector<PrecisionRegion>> find() {
+    for (const StepInfo *step : steps) {
+      for (size_t i = 0; i < sensitive.size(); ++i)
+        isFound[i] = isFound[i] || holdsName(step->location, sensitive[i]);
+      if (const ValueInfo *weights = productWeights(program, *step))
+        DSPARK_RETURN_IF_ERROR(addProduct(*step, *weights));
+      else if (auto it = contractions.find(step->location); it != contractions.end() && isContraction(*step))
+        addContraction(*step, it->second);
+    }
+    if (products != report.products.size())
+      return Status(Code::Internal, "the plan has " + std::to_string(products) +
+                                        " products where the compiler packed " +
+                                        std::to_string(report.products.size()));
     for (size_t i = 0; i < sensitive.size(); ++i)
-      isFound[i] = isFound[i] || holdsName(step->location, sensitive[i]);
-    const ValueInfo *weights = productWeights(program, *step);
-    if (!weights)
-      continue;
-    PrecisionRegion region;
-    region.step = step;
-    region.product = regions.size();
-    region.node = step->location;
-    bool isTransposed = Attrs(step->attrs).i("trans_b", 0) != 0;
-    region.k = weights->info.dims[isTransposed ? 1 : 0].value();
-    region.n = weights->info.dims[isTransposed ? 0 : 1].value();
-    region.isPinned = std::any_of(sensitive.begin(), sensitive.end(),
-                                  [&](const std::string &name) { return holdsName(step->location, name); });
-    std::vector<float> plain;
-    if (!region.isPinned && region.k > 0 && region.n > 0)
-      plain = unpackPanels(weights->bytes, region.k, region.n);
+      if (!isFound[i])
+        return Status(Code::NotFound, "--sensitive: no node is called '" + sensitive[i] + "'");
+    addByteForms();
+    return std::move(regions);
+  }
+
+private:
+  static bool isContraction(const StepInfo &step) { return step.opName == "conv" || step.opName == "matmul"; }
+
+  PrecisionRegion &add(const StepInfo &step, std::string node, int64_t k, int64_t n) {
+    PrecisionRegion &region = regions.emplace_back();
+    region.step = &step;
+    region.node = std::move(node);
+    region.location = step.location;
+    region.k = k;
+    region.n = n;
+    for (const std::string &name : sensitive)
+      if (holdsName(step.location, name))
+        region.pinnedBecause = "named by --sensitive";
+    return region;
+  }
+
+  Status addProduct(const StepInfo &step, const ValueInfo &weights) {
+    if (products >= report.products.size())
+      return Status(Code::Internal, "the plan has products that the compiler did not pack");
+    const PackedProduct &product = report.products[products++];
+    PrecisionRegion &region = add(step, product.node, product.k, product.n);
+    auto isSame = [&](const PackedProduct &other) { return other.node == product.node; };
+    if (product.node.empty() || std::count_if(report.products.begin(), report.products.end(), isSame) > 1)
+      region.pinnedBecause = "no node of its own";
+    if (auto it = contractions.find(step.location); it != contractions.end())
+      region.contraction = it->second;
+    if (!region.pinnedBecause.empty() || region.k == 0 || region.n == 0)
+      return Status::ok();
+    std::vector<float> plain = unpackPanels(weights.bytes, region.k, region.n);
     for (Form form : kForms) {
-      if (plain.empty())
-        break;
       PrecisionVariant variant{form.layout, form.arithmetic, {}};
       DSPARK_ASSIGN_OR_RETURN(uint64_t bytes, quantizedBytes(form.layout, region.k, region.n));
       variant.weights.resize(bytes);
       DSPARK_RETURN_IF_ERROR(packQuantized(form.layout, region.k, region.n, false, plain, variant.weights));
       region.variants.push_back(std::move(variant));
     }
-    regions.push_back(std::move(region));
+    return Status::ok();
   }
-  for (size_t i = 0; i < sensitive.size(); ++i)
-    if (!isFound[i])
-      return Status(Code::NotFound, "--sensitive: no node is called '" + sensitive[i] + "'");
-  return regions;
+
+  void addContraction(const StepInfo &step, int contraction) {
+    const ByteContraction &found = report.contractions[size_t(contraction)];
+    add(step, found.node, found.k, found.n).contraction = contraction;
+  }
+
+  void addByteForms() {
+    std::vector<int> regionOf(report.contractions.size(), -1);
+    for (size_t r = 0; r < regions.size(); ++r)
+      if (regions[r].contraction >= 0)
+        regionOf[size_t(regions[r].contraction)] = int(r);
+    std::map<std::string, const StepInfo *> byLocation;
+    for (const StepInfo *step : steps)
+      byLocation[std::string(step->location)] = step;
+    auto stepOf = [&](const char *prefix, int contraction) {
+      auto it = byLocation.find(prefix + std::to_string(contraction));
+      return it == byLocation.end() ? nullptr : it->second;
+    };
+    for (PrecisionRegion &region : regions) {
+      region.byteStep = region.contraction >= 0 ? stepOf(kByteStep, region.contraction) : nullptr;
+      if (!region.byteStep)
+        continue;
+      region.quantizeStep = stepOf(kQuantizeStep, region.contraction);
+      const ByteContraction &contraction = report.contractions[size_t(region.contraction)];
+      for (size_t producer : contraction.mayStayBytes ? contraction.producers : std::vector<size_t>())
+        if (regionOf[producer] >= 0)
+          region.producers.push_back(size_t(regionOf[producer]));
+      if (region.pinnedBecause.empty())
+        region.variants.push_back({kStaticInt8, "", {}});
+    }
+  }
+
+  const Program &program;
+  const CompileReport &report;
+  const std::vector<std::string> &sensitive;
+  std::vector<bool> isFound;
+  std::vector<const StepInfo *> steps;
+  std::map<std::string, int, std::less<>> contractions; // by location
+  std::vector<PrecisionRegion> regions;
+  size_t products = 0;
+};
+
+} // namespace
+
+double PrecisionRegion::error(const PrecisionVariant &variant) const {
+  return variant.noise == 0                ? 0
+         : signal > 0 && variant.noise > 0 ? std::sqrt(variant.noise / signal)
+                                           : INFINITY;
+}
+
+StatusOr<std::vector<PrecisionRegion>> precisionRegions(const Program &program, const CompileReport &report,
+                                                        const std::vector<std::string> &sensitive) {
+  return Finder(program, report, sensitive).find();
 }
 
 } // namespace dspark

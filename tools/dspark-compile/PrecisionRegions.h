@@ -1,6 +1,7 @@
-// The parts of a plan whose precision can be chosen: products of f32 rows with constant f32 weights, and the
-// forms in fewer bits that the catalogue's kernels can take instead.
+// The parts of a plan whose precision can be chosen: products of f32 rows with constant f32 weights and
+// convolutions with such, and the forms in fewer bits that the catalogue's kernels can take instead.
 #pragma once
+#include "compiler/Pipeline/Compile.h"
 #include "runtime/executor/Program.h"
 #include <string>
 #include <vector>
@@ -8,33 +9,40 @@
 namespace dspark {
 
 struct PrecisionVariant {
-  std::string layout, arithmetic; // of `matmul packed=...` (docs/packed-weights.md)
-  std::vector<std::byte> weights; // packed
+  std::string layout, arithmetic; // as in PrecisionChoice (docs/packed-weights.md)
+  std::vector<std::byte> weights; // packed; none of int8_static, which the plan itself computes
   double seconds = 0;             // per calibration pass, one thread, fastest of several
   double predicted = 0;           // by the cost model
   double noise = 0;               // squared difference from the f32 result, summed
 
+  bool isStatic() const { return layout == kStaticInt8; }
   std::string name() const { return layout + (arithmetic.empty() ? "" : " " + arithmetic); }
 };
 
 struct PrecisionRegion {
-  const StepInfo *step = nullptr;
-  size_t product = 0; // its number in PrecisionChoices
-  std::string node;   // ONNX names
+  const StepInfo *step = nullptr; // in f32
+  std::string node, location;     // its ONNX node, and with those that were fused into it
   int64_t k = 0, n = 0;
-  bool isPinned = false; // stays f32 whatever the bound
-  std::string kernel;    // of f32
+  std::string pinnedBecause; // why it stays f32 whatever the bound; "" where it need not
+  std::string kernel;        // of f32
   double seconds = 0, predicted = 0, signal = 0;
   std::vector<PrecisionVariant> variants;
+
+  // Of int8_static:
+  int contraction = -1;                   // its number in the plan of ByteMode::Compare, -1: not there
+  const StepInfo *byteStep = nullptr;     // the same on bytes
+  const StepInfo *quantizeStep = nullptr; // makes bytes of what it reads; null where another region's does
+  double quantizeSeconds = 0;             // which is saved where `producers`, regions, give bytes
+  std::vector<size_t> producers;
 
   /// Relative error of one variant's result: the square root of noise over signal.
   double error(const PrecisionVariant &variant) const;
 };
 
-/// The regions of a plan that was compiled without choices, in the order of their numbers, with packed
-/// variants. Nodes that hold one of `sensitive` as a whole name are pinned; NotFound names one that none
-/// does.
-StatusOr<std::vector<PrecisionRegion>> precisionRegions(const Program &program,
+/// The regions of a plan of ByteMode::Compare (or, where no contraction may run on bytes, of one without
+/// choices), with packed variants; `report` is of its compile. Regions whose nodes hold one of `sensitive` as
+/// a whole name are pinned; NotFound names one that no node of the plan has.
+StatusOr<std::vector<PrecisionRegion>> precisionRegions(const Program &program, const CompileReport &report,
                                                         const std::vector<std::string> &sensitive);
 
 } // namespace dspark

@@ -23,8 +23,8 @@ Row rowOf(const PrecisionResult &result, size_t r) {
   if (result.choices[r] < 0)
     return {"f32", region.kernel, region.seconds, region.predicted, 0};
   const PrecisionVariant &v = region.variants[size_t(result.choices[r])];
-  return {v.layout + (v.arithmetic.empty() ? "" : "/" + v.arithmetic), "matmul_packed", v.seconds,
-          v.predicted, region.error(v)};
+  return {v.layout + (v.arithmetic.empty() ? "" : "/" + v.arithmetic),
+          v.isStatic() ? "qlinear" : "matmul_packed", v.seconds, v.predicted, region.error(v)};
 }
 
 json finite(double value) { return std::isfinite(value) ? json(value) : json("infinite"); }
@@ -35,11 +35,12 @@ std::string precisionSummary(const PrecisionResult &result) {
   size_t lower = 0;
   for (int choice : result.choices)
     lower += choice >= 0;
-  return line(
-      "%zu of %zu products in fewer bits: %.3f ms per pass where f32 takes %.3f ms (one thread); relative "
-      "output error %.3g on %zu %s sets, %.3g on %zu held out",
-      lower, result.regions.size(), result.seconds * 1e3, result.f32Seconds * 1e3, result.error,
-      result.deciding, result.isSynthetic ? "random" : "calibration", result.heldOutError, result.heldOut);
+  return line("%zu of %zu products and convolutions in fewer bits: %.3f ms per pass where f32 takes %.3f ms "
+              "(one thread), "
+              "the whole %.2f times as fast; %s %.3g on %zu %s sets, %.3g on %zu held out",
+              lower, result.regions.size(), result.seconds * 1e3, result.f32Seconds * 1e3, result.speed,
+              result.bound.metricName().c_str(), result.error, result.deciding,
+              result.isSynthetic ? "random" : "calibration", result.heldOutError, result.heldOut);
 }
 
 std::string explainTable(const PrecisionResult &result, const std::string &machine) {
@@ -52,7 +53,7 @@ std::string explainTable(const PrecisionResult &result, const std::string &machi
     std::string size = std::to_string(region.k) + " x " + std::to_string(region.n);
     out += line("%6zu  %-11s  %-6s  %-20s  %-20s  %9.4f  %9.4f  %8.2g  %-44s  %s\n", r, size.c_str(), "cpu",
                 row.precision.c_str(), row.kernel.c_str(), row.seconds * 1e3, row.predicted * 1e3, row.error,
-                result.reasons[r].c_str(), region.node.c_str());
+                result.reasons[r].c_str(), region.location.c_str());
   }
   return out + precisionSummary(result) + "; predictions by profile " + machine + "\n";
 }
@@ -71,7 +72,7 @@ json explainJson(const PrecisionResult &result, const std::string &machine) {
                           {"error", finite(region.error(v))},
                           {"bytes", v.weights.size()}});
     regions.push_back({{"region", r},
-                       {"nodes", region.node},
+                       {"nodes", region.location},
                        {"k", region.k},
                        {"n", region.n},
                        {"device", "cpu"},
@@ -81,12 +82,13 @@ json explainJson(const PrecisionResult &result, const std::string &machine) {
                        {"predicted_s", row.predicted},
                        {"f32_s", region.seconds},
                        {"error", finite(row.error)},
-                       {"pinned", region.isPinned},
+                       {"pinned", !region.pinnedBecause.empty()},
                        {"rejected", result.reasons[r]},
                        {"variants", variants}});
   }
   return {{"regions", regions},
           {"profile", machine},
+          {"metric", result.bound.metricName()},
           {"error", finite(result.error)},
           {"held_out_error", finite(result.heldOutError)},
           {"sets", result.deciding},
@@ -94,6 +96,7 @@ json explainJson(const PrecisionResult &result, const std::string &machine) {
           {"synthetic", result.isSynthetic},
           {"seconds", result.seconds},
           {"f32_s", result.f32Seconds},
+          {"speed", result.speed},
           {"met", result.isMet}};
 }
 

@@ -1,5 +1,5 @@
 #include "tools/dspark-compile/PrecisionSearch.h"
-#include "planning/Assignment.h"
+#include "tools/dspark-compile/ByteCalibration.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -7,10 +7,9 @@
 namespace dspark {
 namespace {
 
-// A variant must be faster by more than measurements differ.
-constexpr double kLeastGain = 0.03;
 constexpr int kRounds = 6;
 constexpr double kGainSeconds = 20;
+constexpr const char *kForms[] = {kStaticInt8, "int8_g", "bf16", "int4"};
 
 std::string text(const char *pattern, auto... values) {
   char line[256];
@@ -20,189 +19,170 @@ std::string text(const char *pattern, auto... values) {
 
 } // namespace
 
-StatusOr<PrecisionSearch> PrecisionSearch::create(std::shared_ptr<const Program> program,
-                                                  const PrecisionRequest &request, const CostModel &model) {
-  PrecisionSearch search(request);
-  search.program = program;
-  DSPARK_ASSIGN_OR_RETURN(search.session, Session::create(program));
-  DSPARK_ASSIGN_OR_RETURN(search.calibration, Calibration::create(*program, request.calibration));
-  DSPARK_ASSIGN_OR_RETURN(search.result.regions, precisionRegions(*program, request.sensitive));
-  search.meter = std::make_unique<PrecisionMeter>(search.result.regions, model);
-  search.result.deciding = search.calibration.deciding();
-  search.result.heldOut = search.calibration.heldOut();
-  search.result.isSynthetic = search.calibration.isSynthetic();
-  return search;
+// Two plans beside the plain one: one that shows the values that may become bytes, and the probe.
+Status PrecisionSearch::prepare(const Program &plain, const CompileOptions &options, const CostModel &model) {
+  DSPARK_ASSIGN_OR_RETURN(calibration, Calibration::create(plain, request.calibration));
+  CompileOptions observe = options;
+  observe.bytes = ByteMode::Observe;
+  DSPARK_ASSIGN_OR_RETURN(Candidate candidate, compileCandidate(observe));
+  std::vector<ByteRange> ranges;
+  if (!candidate.report.contractions.empty()) {
+    DSPARK_ASSIGN_OR_RETURN(auto session, Session::create(candidate.program));
+    size_t values = candidate.program->outputs().size() - plain.outputs().size();
+    DSPARK_ASSIGN_OR_RETURN(ranges, observeRanges(*session, calibration, values));
+    CompileOptions compare = options;
+    compare.bytes = ByteMode::Compare;
+    compare.ranges = ranges;
+    DSPARK_ASSIGN_OR_RETURN(candidate, compileCandidate(compare));
+  }
+  DSPARK_ASSIGN_OR_RETURN(probe, PrecisionProbe::create(candidate.program, candidate.report, calibration,
+                                                        request.sensitive, model));
+  plans = std::make_unique<CandidatePlans>(options, std::move(ranges), probe->regions(), calibration,
+                                           probe->expected());
+  return probe->measure();
 }
 
-// The f32 results of all sets; the regions' variants on those that decide.
-Status PrecisionSearch::measure() {
-  for (size_t set = 0; set < calibration.sets(); ++set) {
-    session->setObserver(set < calibration.deciding() ? meter.get() : nullptr);
-    meter->setMode(PrecisionMeter::Mode::Measure);
-    StatusOr<OutputNumbers> numbers = calibration.run(*session, set);
-    session->setObserver(nullptr);
-    if (!numbers.isOk())
-      return numbers.status();
-    expected.push_back(std::move(*numbers));
-  }
-  for (PrecisionRegion &region : result.regions) {
-    region.seconds /= double(calibration.deciding());
-    region.predicted /= double(calibration.deciding());
-    for (PrecisionVariant &variant : region.variants) {
-      variant.seconds /= double(calibration.deciding());
-      variant.predicted /= double(calibration.deciding());
-    }
-  }
-  return Status::ok();
-}
-
-StatusOr<double> PrecisionSearch::errorOf(const std::vector<int> &choices, size_t firstSet, size_t lastSet) {
-  meter->setMode(PrecisionMeter::Mode::Simulate, choices);
-  std::vector<OutputNumbers> found, wanted;
-  session->setObserver(meter.get());
-  for (size_t set = firstSet; set < lastSet; ++set) {
-    StatusOr<OutputNumbers> numbers = calibration.run(*session, set);
-    if (!numbers.isOk()) {
-      session->setObserver(nullptr);
-      return numbers.status();
-    }
-    found.push_back(std::move(*numbers));
-    wanted.push_back(expected[set]);
-  }
-  session->setObserver(nullptr);
-  return relativeError(found, wanted);
-}
-
-// Errors add up as squares: regions' rounding is independent. `budget` is that of the outputs' squared error.
-std::vector<int> PrecisionSearch::solve(double budget) const {
-  AssignmentProblem problem;
-  problem.errorBudget = budget;
-  std::vector<std::vector<int>> names;
-  for (const PrecisionRegion &region : result.regions) {
-    AssignedRegion &assigned = problem.regions.emplace_back();
-    std::vector<int> &variants = names.emplace_back();
-    bool isForced = !request.only.empty() && !region.isPinned;
-    for (size_t v = 0; v < region.variants.size(); ++v) {
-      const PrecisionVariant &variant = region.variants[v];
-      double error = region.error(variant);
-      bool isAllowed = isForced ? variant.layout.starts_with(request.only)
-                                : variant.seconds < region.seconds * (1 - kLeastGain) && std::isfinite(error);
-      if (!isAllowed)
-        continue;
-      assigned.variants.push_back(
-          {0, variant.seconds, std::isfinite(error) ? gains[region.product] * error * error : 1e300, 0});
-      variants.push_back(int(v));
-    }
-    if (!isForced || variants.empty()) {
-      assigned.variants.push_back({0, region.seconds, 0, 0});
-      variants.push_back(-1);
-    }
-  }
-  AssignmentSolution solution = solveAssignment(problem);
-  std::vector<int> choices;
-  for (size_t r = 0; r < names.size(); ++r)
-    choices.push_back(names[r][size_t(solution.variants[r])]);
-  return choices;
-}
-
-// The region in fewer bits whose own error is largest.
-int PrecisionSearch::worst() const {
-  int found = -1;
-  double most = -1;
-  for (size_t r = 0; r < result.regions.size(); ++r)
-    if (result.choices[r] >= 0) {
-      double error = result.regions[r].error(result.regions[r].variants[size_t(result.choices[r])]);
-      if (error > most) {
-        most = error;
-        found = int(r);
-      }
-    }
-  return found;
-}
-
-Status PrecisionSearch::revertUntil(size_t firstSet, size_t lastSet, double &error) {
-  for (;;) {
-    DSPARK_ASSIGN_OR_RETURN(error, errorOf(result.choices, firstSet, lastSet));
-    int region = worst();
-    if (error <= request.maxError || region < 0 || !request.only.empty())
-      return Status::ok();
-    result.choices[size_t(region)] = -1;
-  }
+// What a region's choice adds to the outputs' error, as far as errors add up.
+double PrecisionSearch::shareOf(const std::vector<int> &choices, size_t r) const {
+  if (choices[r] < 0)
+    return 0;
+  const PrecisionRegion &region = probe->regions()[r];
+  double error = region.error(region.variants[size_t(choices[r])]);
+  return (rule.gains.empty() ? 1 : rule.gains[r]) * error * error;
 }
 
 // Each region alone in its chosen form, as long as that takes seconds; what is left gets the gain that makes
-// the sum of all regions' squared errors that of the run with all of them.
+// the sum of all regions' shares that of the run with all of them.
 Status PrecisionSearch::measureGains(const std::vector<int> &choices, double allError) {
-  auto squareOf = [&](size_t r) {
-    return choices[r] < 0
-               ? 0
-               : std::pow(result.regions[r].error(result.regions[r].variants[size_t(choices[r])]), 2);
-  };
+  rule.gains.assign(choices.size(), 1);
   double squares = 0;
   for (size_t r = 0; r < choices.size(); ++r)
-    squares += squareOf(r);
+    squares += shareOf(choices, r);
   bool isUsable = squares > 0 && std::isfinite(allError) && std::isfinite(squares);
-  gains.assign(choices.size(), isUsable ? allError * allError / squares : 1);
+  std::vector<double> gains(choices.size(), isUsable ? request.bound.additive(allError) / squares : 1);
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kGainSeconds);
   for (size_t r = 0; r < choices.size() && std::chrono::steady_clock::now() < end; ++r) {
-    if (choices[r] < 0 || squareOf(r) == 0)
+    double square = shareOf(choices, r);
+    if (square == 0 || !std::isfinite(square))
       continue;
-    std::vector<int> alone(choices.size(), -1);
+    std::vector<int> alone = plainChoices();
     alone[r] = choices[r];
-    DSPARK_ASSIGN_OR_RETURN(double error, errorOf(alone, 0, 1));
-    if (std::isfinite(error) && error > 0 && std::isfinite(squareOf(r)))
-      gains[r] = error * error / squareOf(r);
+    DSPARK_ASSIGN_OR_RETURN(double error, probe->errorOf(request.bound.metric, alone, 0, 1));
+    if (std::isfinite(error) && error > 0)
+      gains[r] = request.bound.additive(error) / square;
   }
+  rule.gains = std::move(gains);
   return Status::ok();
 }
 
-// The budget that makes the true error come near the bound is searched by trying: squared errors add up only
+// The budget that makes the probe's error come near the bound is searched by trying: errors add up only
 // about.
-Status PrecisionSearch::search() {
+StatusOr<std::vector<int>> PrecisionSearch::search() {
+  const std::vector<PrecisionRegion> &regions = probe->regions();
   size_t last = calibration.deciding();
-  gains.assign(result.regions.size(), 1);
-  std::vector<int> all = solve(1e300);
-  DSPARK_ASSIGN_OR_RETURN(double allError, errorOf(all, 0, last));
-  result.choices = all;
-  result.error = allError;
-  if (allError <= request.maxError || !request.only.empty())
-    return Status::ok();
+  rule.gains.assign(regions.size(), 1);
+  std::vector<int> all = solvePrecision(regions, rule, 1e300);
+  if (!request.only.empty())
+    return all;
+  DSPARK_ASSIGN_OR_RETURN(double allError, probe->errorOf(request.bound.metric, all, 0, last));
   DSPARK_RETURN_IF_ERROR(measureGains(all, allError));
-  double target = request.maxError * request.maxError, budget = target, low = 0, high = INFINITY;
-  std::vector<int> best(all.size(), -1);
-  double bestSeconds = INFINITY;
-  auto secondsOf = [&](const std::vector<int> &choices) {
-    double sum = 0;
-    for (size_t r = 0; r < choices.size(); ++r)
-      sum +=
-          choices[r] < 0 ? result.regions[r].seconds : result.regions[r].variants[size_t(choices[r])].seconds;
-    return sum;
-  };
-  for (int round = 0; round < kRounds && request.maxError > 0; ++round) {
-    std::vector<int> choices = solve(budget);
-    DSPARK_ASSIGN_OR_RETURN(double error, errorOf(choices, 0, last));
-    if (error <= request.maxError) {
+  if (allError <= request.bound.most)
+    return all;
+  double target = request.bound.additive(request.bound.most), budget = target, low = 0, high = INFINITY;
+  std::vector<int> best = plainChoices();
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<int> choices = solvePrecision(regions, rule, budget);
+    DSPARK_ASSIGN_OR_RETURN(double error, probe->errorOf(request.bound.metric, choices, 0, last));
+    double share = request.bound.additive(error);
+    if (error <= request.bound.most) {
       low = budget;
-      if (secondsOf(choices) < bestSeconds) {
-        bestSeconds = secondsOf(choices);
+      if (secondsOf(regions, choices) < secondsOf(regions, best))
         best = choices;
-      }
-      if (error > 0.9 * request.maxError)
+      if (share > 0.8 * target)
         break;
     } else {
       high = budget;
     }
     budget = std::isfinite(high) ? (low > 0 ? std::sqrt(low * high) : high / 8)
-                                 : budget * std::min(8.0, 0.9 * target / std::max(error * error, target / 8));
+                                 : budget * std::min(8.0, 0.9 * target / std::max(share, target / 8));
   }
-  result.choices = best;
-  return revertUntil(0, last, result.error);
+  return best;
+}
+
+// Regions that do most go back to f32, so many that what is left would just meet the bound.
+void PrecisionSearch::revert(std::vector<int> &choices, double error) const {
+  std::vector<size_t> order;
+  double sum = 0;
+  for (size_t r = 0; r < choices.size(); ++r)
+    if (choices[r] >= 0) {
+      order.push_back(r);
+      sum += shareOf(choices, r);
+    }
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return shareOf(choices, a) > shareOf(choices, b); });
+  double allowed = 0.95 * sum * request.bound.additive(request.bound.most) / request.bound.additive(error);
+  for (size_t r : order) {
+    sum -= shareOf(choices, r);
+    choices[r] = -1;
+    if (sum <= allowed) // not with a sum that is infinite or NaN
+      break;
+  }
+}
+
+// Takes these choices, with as many reverted as the bound demands, if their plan is the fastest so far.
+Status PrecisionSearch::accept(std::vector<int> choices, Session &plain) {
+  bool isForced = !request.only.empty();
+  for (;;) {
+    if (choices == plainChoices())
+      return Status::ok();
+    DSPARK_ASSIGN_OR_RETURN(auto session, plans->open(choices));
+    DSPARK_ASSIGN_OR_RETURN(double error,
+                            plans->errorOf(request.bound.metric, *session, 0, calibration.deciding()));
+    DSPARK_ASSIGN_OR_RETURN(double heldOut, plans->errorOf(request.bound.metric, *session,
+                                                           calibration.deciding(), calibration.sets()));
+    if (!isForced && !(std::max(error, heldOut) <= request.bound.most)) {
+      revert(choices, std::max(error, heldOut));
+      continue;
+    }
+    DSPARK_ASSIGN_OR_RETURN(double speed, plans->ratio(plain, *session));
+    if (isForced || speed > std::max(result.speed, 1 + kLeastGain)) {
+      result.choices = std::move(choices);
+      result.error = error;
+      result.heldOutError = heldOut;
+      result.speed = speed;
+    }
+    return Status::ok();
+  }
+}
+
+std::vector<int> PrecisionSearch::uniform(const char *layout) const {
+  return solvePrecision(probe->regions(), {layout, std::vector<double>(probe->regions().size(), 1)}, 1e300);
+}
+
+// What the solver chose, and what is the same everywhere and might be faster than all f32.
+std::vector<std::vector<int>> PrecisionSearch::candidates(const std::vector<int> &chosen) const {
+  std::vector<std::vector<int>> found{chosen};
+  double plainSeconds = secondsOf(probe->regions(), plainChoices());
+  for (const char *form : kForms) {
+    std::vector<int> choices = uniform(form);
+    bool isNew = std::find(found.begin(), found.end(), choices) == found.end();
+    if (request.only.empty() && isNew && secondsOf(probe->regions(), choices) < plainSeconds)
+      found.push_back(std::move(choices));
+  }
+  return found;
+}
+
+Status PrecisionSearch::confirm(std::vector<int> choices) {
+  DSPARK_ASSIGN_OR_RETURN(auto plain, plans->open(plainChoices()));
+  for (std::vector<int> &candidate : candidates(choices))
+    DSPARK_RETURN_IF_ERROR(accept(std::move(candidate), *plain));
+  return Status::ok();
 }
 
 std::string PrecisionSearch::reasonFor(size_t r) const {
   const PrecisionRegion &region = result.regions[r];
-  if (region.isPinned)
-    return "named by --sensitive";
+  if (!region.pinnedBecause.empty())
+    return region.pinnedBecause;
   int fastest = -1;
   double own = result.choices[r] < 0 ? region.seconds : region.variants[size_t(result.choices[r])].seconds;
   for (size_t v = 0; v < region.variants.size(); ++v)
@@ -216,32 +196,47 @@ std::string PrecisionSearch::reasonFor(size_t r) const {
     return result.choices[r] >= 0 && region.seconds <= other.seconds
                ? text("f32: slower (%.1f us)", region.seconds * 1e6)
                : text("%s: not faster (%.1f us)", other.name().c_str(), other.seconds * 1e6);
-  if (request.maxError == 0)
+  if (request.bound.most == 0)
     return text("%s: %.1f us, but its error of %.2g is not loss-free", other.name().c_str(),
                 other.seconds * 1e6, region.error(other));
+  if (other.isStatic() && other.seconds + region.quantizeSeconds >= own * (1 - kLeastGain))
+    return text("%s: %.1f us, but quantising takes %.1f us", other.name().c_str(), other.seconds * 1e6,
+                region.quantizeSeconds * 1e6);
   return text("%s: %.1f us, but an error of %.2g does not fit the bound", other.name().c_str(),
               other.seconds * 1e6, region.error(other));
 }
 
-StatusOr<PrecisionResult> PrecisionSearch::run() {
-  DSPARK_RETURN_IF_ERROR(measure());
-  result.choices.assign(result.regions.size(), -1);
-  if (request.maxError > 0 || !request.only.empty())
-    DSPARK_RETURN_IF_ERROR(search());
-  if (calibration.heldOut() > 0) {
-    DSPARK_RETURN_IF_ERROR(revertUntil(calibration.deciding(), calibration.sets(), result.heldOutError));
-    DSPARK_ASSIGN_OR_RETURN(result.error, errorOf(result.choices, 0, calibration.deciding()));
-  }
-  result.isMet = request.maxError == 0 || std::max(result.error, result.heldOutError) <= request.maxError;
-  result.limiting = result.isMet ? -1 : worst();
-  for (size_t r = 0; r < result.regions.size(); ++r) {
-    const PrecisionRegion &region = result.regions[r];
-    result.f32Seconds += region.seconds;
-    result.seconds +=
-        result.choices[r] < 0 ? region.seconds : region.variants[size_t(result.choices[r])].seconds;
+void PrecisionSearch::report() {
+  result.bound = request.bound;
+  result.deciding = calibration.deciding();
+  result.heldOut = calibration.heldOut();
+  result.isSynthetic = calibration.isSynthetic();
+  result.isMet = request.bound.most == 0 || std::max(result.error, result.heldOutError) <= request.bound.most;
+  result.options = plans->optionsOf(result.choices);
+  result.f32Seconds = secondsOf(probe->regions(), plainChoices());
+  result.seconds = secondsOf(probe->regions(), result.choices);
+  if (!result.isMet)
+    for (size_t r = 0; r < result.choices.size(); ++r)
+      if (result.limiting < 0 ||
+          shareOf(result.choices, r) > shareOf(result.choices, size_t(result.limiting)))
+        result.limiting = int(r);
+  result.regions = std::move(probe->regions());
+  for (size_t r = 0; r < result.regions.size(); ++r)
     result.reasons.push_back(reasonFor(r));
+}
+
+StatusOr<PrecisionResult> PrecisionSearch::run(const Program &plain, const CompileOptions &options,
+                                               const PrecisionRequest &request, const CostModel &model) {
+  PrecisionSearch search(request);
+  search.rule.only = request.only;
+  DSPARK_RETURN_IF_ERROR(search.prepare(plain, options, model));
+  search.result.choices = search.plainChoices();
+  if (request.bound.most > 0 || !request.only.empty()) {
+    DSPARK_ASSIGN_OR_RETURN(std::vector<int> choices, search.search());
+    DSPARK_RETURN_IF_ERROR(search.confirm(std::move(choices)));
   }
-  return std::move(result);
+  search.report();
+  return std::move(search.result);
 }
 
 } // namespace dspark

@@ -1,14 +1,15 @@
-// Chooses the precision of every region of a plan under a bound on the error of the whole: variants are
-// measured where they would run, the solver picks, runs with the picked variants tell the true error, and
-// what does too much is reverted until the bound holds.
+// Chooses the precision of every region of a model under a bound on the error of the whole: variants are
+// measured where they would run, the solver picks, plans with what it picked are compiled and run for their
+// true error and time, and what does too much is reverted until the bound holds.
 #pragma once
-#include "tools/dspark-compile/Calibration.h"
-#include "tools/dspark-compile/PrecisionMeter.h"
+#include "tools/dspark-compile/CandidatePlans.h"
+#include "tools/dspark-compile/PrecisionProbe.h"
+#include "tools/dspark-compile/PrecisionSolve.h"
 
 namespace dspark {
 
 struct PrecisionRequest {
-  double maxError = 0;                // relative, of the outputs (Calibration.h); 0: loss-free
+  ErrorBound bound;                   // 0: loss-free
   std::vector<std::string> sensitive; // nodes that stay f32
   std::string only;                   // a layout that every region takes that may; "" chooses
   CalibrationRequest calibration;
@@ -16,44 +17,49 @@ struct PrecisionRequest {
 
 struct PrecisionResult {
   std::vector<PrecisionRegion> regions;
-  std::vector<int> choices;           // per region: a variant, or -1 for f32
-  std::vector<std::string> reasons;   // per region: the best rejected alternative, and why
-  double error = 0;                   // on the sets that decided
-  double heldOutError = 0;            // on the others, measured with the same runs
+  std::vector<int> choices;         // per region: a variant, or -1 for f32
+  std::vector<std::string> reasons; // per region: the best rejected alternative, and why
+  ErrorBound bound;
+  double error = 0;                   // of the plan, on the sets that decided
+  double heldOutError = 0;            // on the others
+  double speed = 1;                   // of the plan beside all f32, measured by turns
   double seconds = 0, f32Seconds = 0; // of all regions per pass, one thread
   bool isMet = true;
   int limiting = -1; // with !isMet: the region that does most
   size_t deciding = 0, heldOut = 0;
   bool isSynthetic = true;
+  CompileOptions options; // that compile the plan
 };
 
 class PrecisionSearch {
 public:
-  /// `plan` was compiled without choices.
-  static StatusOr<PrecisionSearch> create(std::shared_ptr<const Program> program,
-                                          const PrecisionRequest &request, const CostModel &model);
-
-  StatusOr<PrecisionResult> run();
+  /// `plain` is a plan without choices, `options` those of its compile. Compiles others beside
+  /// options.output.
+  static StatusOr<PrecisionResult> run(const Program &plain, const CompileOptions &options,
+                                       const PrecisionRequest &request, const CostModel &model);
 
 private:
-  PrecisionSearch(PrecisionRequest request) : request(std::move(request)) {}
-  Status measure();
-  StatusOr<double> errorOf(const std::vector<int> &choices, size_t firstSet, size_t lastSet);
-  std::vector<int> solve(double budget) const;
+  PrecisionSearch(const PrecisionRequest &request) : request(request) {}
+  Status prepare(const Program &plain, const CompileOptions &options, const CostModel &model);
   Status measureGains(const std::vector<int> &choices, double allError);
-  Status search();
-  Status revertUntil(size_t firstSet, size_t lastSet, double &error);
-  int worst() const;
+  StatusOr<std::vector<int>> search();
+  Status confirm(std::vector<int> choices);
+  Status accept(std::vector<int> choices, Session &plain);
+  void revert(std::vector<int> &choices, double error) const;
+  std::vector<std::vector<int>> candidates(const std::vector<int> &chosen) const;
+  double shareOf(const std::vector<int> &choices, size_t region) const;
   std::string reasonFor(size_t region) const;
+  void report();
 
-  PrecisionRequest request;
-  std::shared_ptr<const Program> program;
-  std::unique_ptr<Session> session;
+  std::vector<int> plainChoices() const { return std::vector<int>(probe->regions().size(), -1); }
+  std::vector<int> uniform(const char *layout) const;
+
+  const PrecisionRequest &request;
   Calibration calibration;
-  std::unique_ptr<PrecisionMeter> meter;
+  std::unique_ptr<PrecisionProbe> probe;
+  std::unique_ptr<CandidatePlans> plans;
+  PrecisionRule rule;
   PrecisionResult result;
-  std::vector<OutputNumbers> expected;
-  std::vector<double> gains; // per region: squared error of the outputs per squared relative error of its own
 };
 
 } // namespace dspark

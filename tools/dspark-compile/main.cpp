@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
   CompileOptions options;
   PrecisionOptions precision;
   std::vector<std::string> dims;
-  std::string stopAfter, isa, cacheType = "f16", arithmetic = "int8";
+  std::string stopAfter, isa, bound = "0", cacheType = "f16", arithmetic = "int8";
   bool timing = false, noCodegen = false, verbose = false;
   app.add_option(
          "MODEL", options.model,
@@ -90,18 +90,20 @@ int main(int argc, char **argv) {
       ->check(CLI::IsMember({"int8", "f32"}));
   app.add_option("--precision", precision.precision,
                  "auto (default: f32, and fewer bits as far as --max-error allows), f32, or fewer bits "
-                 "everywhere: int8, int4, bf16")
-      ->check(CLI::IsMember({"auto", "f32", "int8", "int4", "bf16"}));
-  app.add_option("--max-error", precision.maxError,
-                 "bound on the relative error of the outputs, e.g. 0.01; what is faster within it is chosen")
-      ->check(CLI::Range(0.0, 10.0));
+                 "everywhere: int8 (weights, rows by 32), int8_static (weights and activations), int4, bf16")
+      ->check(CLI::IsMember({"auto", "f32", "int8", "int8_static", "int4", "bf16"}));
+  app.add_option(
+      "--max-error", bound,
+      "bound on the outputs' error; what is faster within it is chosen: 0.01 (relative), top1=0.001 (share "
+      "of changed answers) or kl=0.01 (divergence of the outputs' softmax)");
   app.add_option("--calib", precision.files,
                  "inputs that precisions are judged by, FILE.npz per set (default: random ones)");
   app.add_option("--calib-dim", precision.dims,
                  "size of a symbolic dim of random inputs, NAME=N (default 1)");
   app.add_option("--sensitive", precision.sensitive, "nodes that stay f32");
   app.add_flag("--explain{table}", precision.explain,
-               "print each product's precision, time, error and best rejected alternative; --explain=json")
+               "print each product's and convolution's precision, time, error and best rejected alternative; "
+               "--explain=json")
       ->check(CLI::IsMember({"table", "json"}));
   app.add_option("-O", options.level,
                  "0: the graph as it is, kernel by kernel; 1: all optimisations (default)")
@@ -129,6 +131,12 @@ int main(int argc, char **argv) {
   }
   if (!parseDims(dims, options.dims))
     return 1;
+  StatusOr<ErrorBound> parsed = ErrorBound::parse(bound);
+  if (!parsed.isOk()) {
+    std::cerr << "dspark-compile: " << parsed.status().message() << "\n";
+    return 1;
+  }
+  precision.bound = *parsed;
   options.codegen = !noCodegen;
   options.int8Arithmetic = arithmetic == "int8";
   options.cacheType = dtypeFromName(cacheType);

@@ -107,6 +107,8 @@ Status readFiles(const Program &program, const InputRequest &request,
     tensor.name = text.substr(0, equals);
     DSPARK_RETURN_IF_ERROR(place(program, std::move(tensor), text.substr(equals + 1), found));
   }
+  for (const HostTensor &tensor : request.tensors)
+    DSPARK_RETURN_IF_ERROR(place(program, tensor, request.source, found));
   if (request.archive.empty())
     return Status::ok();
   DSPARK_ASSIGN_OR_RETURN(auto tensors, readNpz(request.archive));

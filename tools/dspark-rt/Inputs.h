@@ -10,6 +10,8 @@ struct InputRequest {
   std::map<std::string, int64_t> dims; // symbols fixed by --dim
   std::vector<std::string> files;      // NAME=FILE.npy
   std::string archive;                 // FILE.npz, "" for none
+  std::vector<HostTensor> tensors;     // read already, from `source`
+  std::string source;
   uint64_t seed = 0;
 };
 
