@@ -56,8 +56,8 @@ constexpr auto kUnaryRules = [] {
   RULE(elu, elu(m, x, alpha));
   RULE(selu, m.mul(m.constant(beta), elu(m, x, alpha)));
   RULE(celu, whereNegative(m, x, m.mul(m.constant(alpha), m.expm1(m.div(x, m.constant(alpha))))));
-  // "Not at most" rather than "greater", so that NaN stays NaN.
-  RULE(thresholded_relu, m.select(m.cmp(Cmp::UGT, x, m.constant(alpha)), x, m.constant(0)));
+  // NaN is above nothing: 0, as ONNX's function bodies of these two have it.
+  RULE(thresholded_relu, m.select(m.cmp(Cmp::OGT, x, m.constant(alpha)), x, m.constant(0)));
   RULE(hard_sigmoid, hardSigmoid(m, x, alpha, beta));
   RULE(hard_swish, m.mul(x, hardSigmoid(m, x, alpha, beta)));
   RULE(sigmoid, m.sigmoid(x));
@@ -73,7 +73,7 @@ constexpr auto kUnaryRules = [] {
   // x + bias below -lambd, x - bias above lambd, else 0
   RULE(shrink,
        m.select(m.cmp(Cmp::OLT, x, m.constant(-alpha)), m.add(x, m.constant(beta)),
-                m.select(m.cmp(Cmp::UGT, x, m.constant(alpha)), m.sub(x, m.constant(beta)), m.constant(0))));
+                m.select(m.cmp(Cmp::OGT, x, m.constant(alpha)), m.sub(x, m.constant(beta)), m.constant(0))));
   RULE(asin, m.asin(x));
   RULE(acos, m.acos(x));
   RULE(atan, m.atan(x));

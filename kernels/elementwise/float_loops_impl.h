@@ -41,7 +41,7 @@ DSPARK_SIMD vf hardSigmoid(vf x, Params p) {
 }
 DSPARK_SIMD vf shrink(vf x, Params p) {
   vf y = select(x > p.alpha, x - p.beta, splat(0));
-  return ordered(x, select(x < -p.alpha, x + p.beta, y));
+  return select(x < -p.alpha, x + p.beta, y);
 }
 DSPARK_SIMD vf sign(vf x) {
   return ordered(x, select(x > 0.0f, splat(1), select(x < 0.0f, splat(-1), splat(0))));
@@ -63,7 +63,7 @@ DSPARK_DEFINE_UNARY(leaky_relu, select(x < 0.0f, x *p.alpha, x))
 DSPARK_DEFINE_UNARY(elu, select(x > 0.0f, x, expm1(x) * p.alpha))
 DSPARK_DEFINE_UNARY(selu, select(x > 0.0f, x, expm1(x) * p.alpha) * p.beta)
 DSPARK_DEFINE_UNARY(celu, select(x > 0.0f, x, expm1(x / p.alpha) * p.alpha))
-DSPARK_DEFINE_UNARY(thresholded_relu, ordered(x, select(x > p.alpha, x, splat(0))))
+DSPARK_DEFINE_UNARY(thresholded_relu, select(x > p.alpha, x, splat(0)))
 DSPARK_DEFINE_UNARY(hard_sigmoid, hardSigmoid(x, p))
 DSPARK_DEFINE_UNARY(hard_swish, x *hardSigmoid(x, p))
 DSPARK_DEFINE_UNARY(sigmoid, sigmoid(x))

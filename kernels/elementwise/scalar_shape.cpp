@@ -15,7 +15,7 @@ double geluTanh(double x) {
          sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); // x/2 (1 + tanh u) = x sigmoid(2u)
 }
 double shrink(double x, double lambda, double bias) {
-  return std::isnan(x) ? x : x < -lambda ? x + bias : x > lambda ? x - bias : 0;
+  return x < -lambda ? x + bias : x > lambda ? x - bias : 0;
 }
 
 } // namespace
@@ -55,7 +55,7 @@ double unaryValue(UnaryKind kind, double x, double alpha, double beta) {
   case UnaryKind::k_celu:
     return x > 0 ? x : alpha * std::expm1(x / alpha);
   case UnaryKind::k_thresholded_relu:
-    return std::isnan(x) || x > alpha ? x : 0;
+    return x > alpha ? x : 0;
   case UnaryKind::k_hard_sigmoid:
     return hardSigmoid(x, alpha, beta);
   case UnaryKind::k_hard_swish:

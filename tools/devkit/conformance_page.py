@@ -108,7 +108,7 @@ def writePeer(rows, theirs, version):
     counts, ours = collections.Counter(status for status, _ in theirs.values()), sum(row.status == "passed" for row in rows)
     text = f"""# ONNX conformance beside onnxruntime
 
-Written by `make conformance` (`tools/onnx-conformance --write-docs --peer`); do not edit. The same cases, and the same tolerances, in
+Written by `make conformance-all` (`tools/onnx-conformance --all --write-docs --peer`); do not edit. The same cases, and the same tolerances, in
 onnxruntime {version} on the CPU (`tools/devkit/peer.py`). Of {len(rows)} cases we pass {ours}; onnxruntime passes {counts["passed"]}, refuses to load
 {counts["refused"]}, fails {counts["failed"]} and crashes on {counts["crashed"]}; {counts["unasked"]} were not asked, since their operands have types (bf16, 8, 4 and 2 bits) that its
 Python does not take. A model of a file version (IR 14, opset 28) above its own counts as refused. Operators on which both pass every case
@@ -118,14 +118,15 @@ are left out.
     (ROOT / "docs" / "conformance-peer.md").write_text(text)
 
 
-def write(rows, counts):
+def write(rows, counts, often):
+    """`often` says in a sentence in how many ways the cases ran."""
     total = sum(counts.values())
     text = f"""# ONNX conformance
 
-Written by `make conformance` (`tools/onnx-conformance --write-docs`); do not edit. The cases are those of the `onnx`
+Written by `make conformance-all` (`tools/onnx-conformance --all --write-docs`); do not edit. The cases are those of the `onnx`
 {onnx.__version__} package: each is compiled, run and compared with the expected outputs at the tolerances of ONNX's own tests (rtol
 1e-3, atol 1e-7; rtol 2^-6 for bf16 and 2^-9 for f16; shapes and types only where outputs are random by design). Of {total} cases {counts["passed"]} passed and
-{counts["unsupported"]} were refused with a reason.
+{counts["unsupported"]} were refused with a reason. {often}
 
 ## By opset
 

@@ -1,9 +1,9 @@
-"""Recipes: products, convolutions, pools, resampling, attention, quantisation."""
+"""Recipes: products, convolutions, pools, resampling, attention, recurrences."""
 
 import numpy as np
 
 from .draw import recipe
-from .values import BF16, F16, F32, F64, I8, I32, I64, U8
+from .values import BF16, F16, F32, F64, I32, I64
 
 NETS = (F32, F32, F32, F16, F64)
 
@@ -173,45 +173,6 @@ def rotary(draw):
     a = draw.fresh(F32, [b, heads, tokens, d], odd=False)
     cos, sin = (draw.fresh(F32, [b, tokens, d // 2], low=-1, high=1, odd=False) for _ in range(2))
     draw.add("RotaryEmbedding", [a, cos, sin], rounds=True, interleaved=draw.pick([0, 1]))
-
-
-@recipe(2.5)
-def quantise(draw):
-    """Both ways; scales are powers of two, so that ties are met exactly."""
-    a = draw.any((F32, F32, F16), exact=True, odd=False)
-    if a.dtype == F16 and draw.opset < 19:
-        return
-    kind = draw.pick([U8, I8])
-    perAxis = a.array.ndim >= 1 and draw.chance(0.4)
-    axis = draw.axis(a.array.ndim) if perAxis else 1
-    shape = [a.shape[axis]] if perAxis else []
-    scale = draw.give((2.0 ** draw.random.integers(-3, 1, shape)).astype(a.dtype))
-    zero = draw.give(draw.array(kind, shape, low=-3, high=3, odd=False))
-    attributes = {"axis": axis} if perAxis else {}
-    made = draw.add("QuantizeLinear", [a, scale, zero], **attributes)
-    if made and draw.chance(0.7):
-        draw.add("DequantizeLinear", [made[0], scale, zero], dtype=a.dtype, **attributes)
-
-
-@recipe(1.5)
-def integerProduct(draw):
-    a = draw.any((U8, I8), rank=range(2, 4))
-    b = draw.fresh(draw.pick([U8, I8]), [a.shape[-1], draw.pick([1, 4, 9])])
-    zeros = [draw.give(draw.array(v.dtype, [], low=0, high=9, odd=False)) for v in (a, b)]
-    if draw.chance(0.5):
-        draw.add("MatMulInteger", [a, b, *zeros[: draw.integer(0, 2)]])
-        return
-    out = draw.pick([U8, I8])
-    power = lambda low, high: draw.give(np.array(2.0 ** draw.integer(low, high), np.float32))
-    draw.add("QLinearMatMul", [a, power(-3, 0), zeros[0], b, power(-3, 0), zeros[1], power(0, 4), draw.give(np.array(3, out))])
-
-
-@recipe(0.5)
-def convInteger(draw):
-    a = draw.any((U8, I8), rank=4, fits=lambda v: 0 not in v.shape)
-    if a is not None:
-        kernel = [draw.integer(1, min(3, n)) for n in a.shape[2:]]
-        draw.add("ConvInteger", [a, draw.fresh(U8, [draw.pick([1, 4]), a.shape[1], *kernel])], strides=[draw.pick([1, 2])] * 2)
 
 
 @recipe(0.5)

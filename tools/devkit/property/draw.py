@@ -3,14 +3,13 @@
 import collections
 
 import numpy as np
-import onnx
 from onnx import helper, numpy_helper
 
 from . import reference
 from .values import ALL, BF16, BOOL, F16, F32, F64, FLOATS, I32, I64, INTEGERS, Value, computed
 
 RECIPES = []  # (weight, function of a Draw)
-OPSETS = (21, 18, 22, 23)
+OPSETS = (21, 18, 22, 23, 25)
 LARGEST = 3000  # elements of one value
 SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17, 33)
 

@@ -25,7 +25,7 @@ def dspark(graphs, way, folder):
     """[(where, outputs)]: at every instruction-set level, on one thread and on two."""
     path, plan = folder / "graph.onnx", folder / "graph.dsp"
     path.write_bytes(draw.model(graphs).SerializeToString())
-    result = run.compile(path, plan, "--threads", 1, *WAYS[way], limit=60)
+    result = run.compile(path, plan, "--threads", 1, *WAYS[way])
     if result.code:
         raise (Refused if result.code == run.UNSUPPORTED else Failed)(result.err.strip() or result.why())
     feeds = {name: array for graph in graphs for name, array in graph.feeds().items()}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .draw import recipe
-from .values import F16, F32, F64, I32, I64, NUMBERS, U8, I8, BF16
+from .values import BF16, F16, F32, F64, I8, I32, I64, U8
 
 EXACT = {"ReduceSum": (F32, F64, F16, I64, I32, BF16), "ReduceMax": (F32, F64, F16, I64, I32, U8, I8), "ReduceMin": (F32, F64, F16, I64, I32, U8, I8),
          "ReduceProd": (F32, F64, I64, I32), "ReduceL1": (F32, F64, I32), "ReduceSumSquare": (F32, F64, I32)}
