@@ -90,6 +90,12 @@ TEST(Gguf, hostileNumbersAreNamed) {
   Writer zero;
   zero.header(1, 0).text("t").put(1u).put(uint64_t(0)).put(0u).put(uint64_t(0));
   EXPECT_NE(failure(zero), "fine");
+  Writer alignment; // whisper.cpp 3864
+  alignment.header(0, 1).text("general.alignment").put(8u).text("32");
+  EXPECT_EQ(failure(alignment), "general.alignment must be a power of two up to 2^20");
+  Writer row; // llama.cpp 18674
+  row.header(1, 0).text("t").put(1u).put((uint64_t(1) << 42) + 1).put(0u).put(uint64_t(0));
+  EXPECT_NE(failure(row), "fine");
   Writer block;
   block.header(1, 0).text("t").put(1u).put(uint64_t(33)).put(8u).put(uint64_t(0));
   EXPECT_EQ(failure(block), "tensor \"t\": its rows have 33 elements, blocks of Q8_0 have 32");

@@ -126,7 +126,8 @@ def resize(draw):
     if a is None:
         return
     mode = draw.pick(["nearest", "linear", "cubic"])
-    coordinate = draw.pick(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])
+    # The reference implementation does not follow the formula of pytorch_half_pixel for a new length of 1; cubic shows it.
+    coordinate = draw.pick(["half_pixel", "asymmetric", "align_corners", *(["pytorch_half_pixel"] if mode != "cubic" else [])])
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinate}
     if mode == "nearest":
         attributes["nearest_mode"] = draw.pick(["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
@@ -134,8 +135,7 @@ def resize(draw):
         scales = draw.setting(np.array([1, 1, draw.pick([0.5, 1, 2, 3]), draw.pick([1, 2, 1.5])], np.float32))
         draw.add("Resize", [a, None, scales], rounds=mode != "nearest", loose=COORDINATES, **attributes)
     else:
-        least = 2 if coordinate == "pytorch_half_pixel" else 1  # of one element it takes another than the formula says
-        sizes = draw.setting(np.array([*a.shape[:2], draw.integer(least, 9), draw.integer(least, 9)]))
+        sizes = draw.setting(np.array([*a.shape[:2], draw.integer(1, 9), draw.integer(1, 9)]))
         draw.add("Resize", [a, None, None, sizes], rounds=mode != "nearest", loose=COORDINATES, **attributes)
 
 

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops._op_list import load_op
 
 from .. import exact
 
@@ -86,6 +87,17 @@ class GroupNormalization(OpRun):
         form = (1, -1, *[1] * (x.ndim - 2))
         normal = (centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + epsilon)).reshape(x.shape)
         return (normal * scale.reshape(form) + bias.reshape(form),)
+
+
+def narrow(kind):
+    """Its sums of narrow integers are wide, as NumPy's."""
+
+    class Reduction(load_op("", kind, 18)):
+        def _run(self, data, *rest, **attributes):
+            return tuple(np.asarray(value).astype(data.dtype) for value in super()._run(data, *rest, **attributes))
+
+    Reduction.__name__ = kind
+    return Reduction
 
 
 class ReduceLogSumExp(OpRun):
@@ -200,4 +212,5 @@ class Loop(OpRun):
 
 CLASSES = {kind.__name__: kind for kind in (
     Div, Erf, Softplus, Softsign, LRN, GlobalMaxPool, LpNormalization, MeanVarianceNormalization, GroupNormalization, ReduceLogSumExp,
-    MaxPool, AveragePool, LpPool, ConvTranspose, Loop, QLinearMatMul, exact.Conv, exact.GatherElements)}
+    MaxPool, AveragePool, LpPool, ConvTranspose, Loop, QLinearMatMul, exact.Conv, exact.GatherElements,
+    *map(narrow, ("ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceProd")))}

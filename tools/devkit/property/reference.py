@@ -14,7 +14,6 @@ from . import decided
 
 SETTINGS = {"log": lambda *unused: None, "verbose": 0, "evaluator_cls": ReferenceEvaluator, "existing_functions": {},
             "new_ops": {("", name): kind for name, kind in decided.CLASSES.items()}}
-WIDENED = {"ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceProd"}  # NumPy's sums of narrow integers are wide
 
 
 class NotEvaluated(Exception):
@@ -55,7 +54,6 @@ def evaluate(node, arrays, opset, context):
             else:
                 run = kind(node, {**SETTINGS, "opsets": {"": opset}})
                 results = run.run(*arrays, **({"context": dict(context)} if run.need_context() else {}))
-            results = [np.asarray(value) for value in results]
-            return [value.astype(arrays[0].dtype) for value in results] if node.op_type in WIDENED else results
+            return [np.asarray(value) for value in results]
         except Exception as error:  # it raises whatever numpy raised
             raise NotEvaluated(f"{node.op_type}: {error}") from error
