@@ -58,13 +58,13 @@ Status checkPackedOperands(const Program &program, const StepInfo &step, std::sp
     if (value.layout.empty())
       continue;
     ++found;
-    std::string what = step.where() + ": operand " + std::to_string(i);
+    auto what = [&] { return step.where() + ": operand " + std::to_string(i); };
     if (value.kind != fb::ValueKind::Constant || value.layout != packed)
-      return corruptFile(what + " has layout '" + std::string(value.layout) + "', expected '" +
+      return corruptFile(what() + " has layout '" + std::string(value.layout) + "', expected '" +
                          std::string(packed) + "' and a constant");
     DSPARK_ASSIGN_OR_RETURN(uint64_t expected, expectedBytes(step, packed, inputs[i]));
     if (value.bytes.size() < expected)
-      return corruptFile(what + " has " + std::to_string(value.bytes.size()) + " bytes, expected " +
+      return corruptFile(what() + " has " + std::to_string(value.bytes.size()) + " bytes, expected " +
                          std::to_string(expected) + " as layout '" + std::string(packed) + "' of " +
                          inputs[i].str());
   }

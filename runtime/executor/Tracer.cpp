@@ -5,6 +5,7 @@
 #include "runtime/executor/Values.h"
 #include "runtime/format/ArenaPlan.h"
 #include <algorithm>
+#include <utility>
 
 namespace dspark {
 namespace {
@@ -151,9 +152,10 @@ TracedItem Tracer::itemOf(int value) const {
   return {infoOf(value), storageOf(value), false, {}};
 }
 
-TensorInfo Tracer::infoOf(int value) const {
+const TensorInfo &Tracer::infoOf(int value) const {
+  static const TensorInfo kAbsent;
   if (value < 0)
-    return {};
+    return kAbsent;
   const TracedValue *traced = find(value);
   return traced ? traced->info : context.program.values()[size_t(value)].info;
 }
@@ -288,11 +290,13 @@ Status Tracer::observe(int value, const StepInfo &step, bool &isKnownNow) {
 }
 
 StatusOr<Tracer::Next> Tracer::kernelStep(const StepInfo &step) {
-  std::vector<TensorInfo> inputs;
+  if (operands.size() < step.inputs.size())
+    operands.resize(step.inputs.size());
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     DSPARK_RETURN_IF_ERROR(expectTensor(step, i));
-    inputs.push_back(infoOf(step.inputs[i]));
+    operands[i] = infoOf(step.inputs[i]);
   }
+  std::span<TensorInfo> inputs = std::span(operands).first(step.inputs.size());
   InferContext inferred;
   inferred.attrs = Attrs(step.attrs);
   for (;;) {
@@ -481,11 +485,13 @@ Status Tracer::loopStep(const StepInfo &step) {
 
 // --- records ---
 
-uint32_t Tracer::addView(const TensorInfo &info, const Storage &storage) {
-  segment->dims.push_back(numbers(info.dims));
-  segment->views.push_back({nullptr, segment->dims.back().data(), int32_t(info.dims.size()), info.type});
+void Tracer::addView(const TensorInfo &info, const Storage &storage) {
+  for (Dim dim : info.dims)
+    segment->dims.push_back(dim.value());
+  // The dims have no place yet: finishRecords points the view to them.
+  segment->views.push_back({nullptr, nullptr, int32_t(info.dims.size()), info.type});
   viewStorage.push_back(storage);
-  return uint32_t(segment->views.size() - 1);
+  segment->records.back().hasStrings |= info.type == DType::String;
 }
 
 // Where a result may lie: with an operand that dies here and that the operator may overwrite, or with a
@@ -520,41 +526,46 @@ Storage Tracer::newBuffer(const TensorInfo &info) {
   return {Storage::Kind::Buffer, int(state.buffers.size()) - 1, nullptr};
 }
 
-// A call of `op` with the step's attributes; absent operands and results have no type.
-void Tracer::addRecord(const StepInfo &step, std::string_view op, std::span<const TracedItem> inputs,
-                       std::span<const TracedItem> results) {
-  Record record;
+// A call of `op` with the step's attributes; views of its operands and results have to follow.
+void Tracer::startRecord(const StepInfo &step, std::string_view op, size_t inputs, size_t results) {
+  Record &record = segment->records.emplace_back();
   record.step = &step;
   record.op = op;
   record.firstView = uint32_t(segment->views.size());
-  record.inputs = uint32_t(inputs.size());
-  record.outputs = uint32_t(results.size());
+  record.inputs = uint32_t(inputs);
+  record.outputs = uint32_t(results);
+}
+
+// The same with them.
+void Tracer::addRecord(const StepInfo &step, std::string_view op, std::span<const TracedItem> inputs,
+                       std::span<const TracedItem> results) {
+  startRecord(step, op, inputs.size(), results.size());
   for (std::span<const TracedItem> side : {inputs, results})
-    for (const TracedItem &item : side) {
+    for (const TracedItem &item : side)
       addView(item.info, item.storage);
-      record.hasStrings |= item.info.type == DType::String;
-    }
-  segment->records.push_back(std::move(record));
 }
 
 void Tracer::addKernel(const StepInfo &step, InferContext &inferred) {
-  std::vector<TracedItem> inputs, results;
-  for (int value : step.inputs)
-    inputs.push_back(writtenOut(value));
+  std::vector<Storage> places(step.outputs.size());
   for (size_t i = 0; i < step.outputs.size(); ++i) {
-    TracedItem &result = results.emplace_back();
     if (step.outputs[i] < 0)
       continue;
     if (!inferred.dimsFromKernel)
-      result.storage = inPlaceStorage(step, i, bytesOf(inferred.out[i]));
-    if (result.storage.kind == Storage::Kind::Known)
-      result.storage = newBuffer(inferred.out[i]);
-    result.info = std::move(inferred.out[i]);
+      places[i] = inPlaceStorage(step, i, bytesOf(inferred.out[i]));
+    if (places[i].kind == Storage::Kind::Known)
+      places[i] = newBuffer(inferred.out[i]);
   }
-  addRecord(step, step.opName, inputs, results);
+  startRecord(step, step.opName, step.inputs.size(), step.outputs.size());
+  for (int value : step.inputs) {
+    if (auto it = state.values.find(value); it != state.values.end())
+      writeOut(it->second);
+    addView(infoOf(value), storageOf(value));
+  }
+  for (size_t i = 0; i < step.outputs.size(); ++i)
+    addView(step.outputs[i] < 0 ? TensorInfo() : inferred.out[i], places[i]); // an absent result has no type
   for (size_t i = 0; i < step.outputs.size(); ++i)
     if (step.outputs[i] >= 0)
-      define(step.outputs[i], std::move(results[i]));
+      define(step.outputs[i], std::move(inferred.out[i]), places[i]);
   for (int value : step.inputs)
     use(value);
 }
@@ -592,7 +603,9 @@ Status Tracer::finishRecords(const std::vector<const void *> &slots) {
     tensor->slot = storage.kind == Storage::Kind::Slot ? storage.index : -1;
     tensor->data = pointerOf(storage);
   }
+  const int64_t *dims = segment->dims.data();
   for (uint32_t i = 0; i < segment->views.size(); ++i) {
+    segment->views[i].dims = std::exchange(dims, dims + segment->views[i].rank);
     const void *data = pointerOf(viewStorage[i]);
     if (viewStorage[i].kind == Storage::Kind::Slot) {
       data = slots[size_t(viewStorage[i].index)];
@@ -650,7 +663,8 @@ Status Tracer::finishRecord(Record &record) {
       work.bytes += view.present() ? double(dtypeBytes(view.type, view.elements())) : 0;
   double seconds = std::max(work.flops / kFlopsPerSecond, work.bytes / kBytesPerSecond);
   record.isSmall = !hasTiles || seconds < kSmallSeconds;
-  return context.ensureScratch(work.scratchPerThread, work.scratchShared).in(step.where());
+  Status room = context.ensureScratch(work.scratchPerThread, work.scratchShared);
+  return room.isOk() ? room : room.in(step.where());
 }
 
 } // namespace dspark

@@ -46,7 +46,7 @@ private:
 
   const TracedValue *find(int value) const;
   TracedItem itemOf(int value) const;
-  TensorInfo infoOf(int value) const;
+  const TensorInfo &infoOf(int value) const;
   Storage storageOf(int value) const;
   void writeOut(TracedItem &item);
   TracedItem writtenOut(int value);
@@ -61,7 +61,8 @@ private:
   Status bindDims(const StepInfo &step, int value, const TensorInfo &info);
   void placeLater(PlacedTensor &place, const TracedItem &item);
 
-  uint32_t addView(const TensorInfo &info, const Storage &storage);
+  void startRecord(const StepInfo &step, std::string_view op, size_t inputs, size_t results);
+  void addView(const TensorInfo &info, const Storage &storage);
   bool isState(int value) const { return value >= 0 && context.program.values()[size_t(value)].isState; }
   Storage inPlaceStorage(const StepInfo &step, size_t result, int64_t bytes) const;
   Storage newBuffer(const TensorInfo &info);
@@ -78,6 +79,7 @@ private:
   TraceState state;
   int depth;
   std::unique_ptr<Segment> segment;
+  std::vector<TensorInfo> operands;                        // of the step on the way; kept for their memory
   std::vector<Storage> viewStorage;                        // per segment view
   std::vector<std::pair<PlacedTensor *, Storage>> pending; // tensors to point at their place
 };

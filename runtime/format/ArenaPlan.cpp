@@ -1,6 +1,5 @@
 #include "runtime/format/ArenaPlan.h"
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 namespace dspark {
@@ -65,7 +64,7 @@ private:
   double area(size_t i) const { return double(buffers[i].bytes) * (buffers[i].last - buffers[i].first + 1); }
   void keep() { result = offsets; }
 
-  std::vector<size_t> sorted(const std::function<bool(size_t, size_t)> &before) const {
+  template <typename Before> std::vector<size_t> sorted(Before before) const {
     std::vector<size_t> order(buffers.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), before);
