@@ -11,7 +11,7 @@
 namespace dspark {
 namespace {
 
-constexpr size_t kMaxTraces = 64;         // input shape combinations kept
+constexpr size_t kMaxTraces = 128;        // input shape combinations kept
 constexpr int kMaxLiveSegments = 1 << 14; // beyond, all traces are dropped before the next run
 constexpr uint64_t kLargestLimit = uint64_t(1) << 44;
 constexpr int kMaxThreads = 1024;

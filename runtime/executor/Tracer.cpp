@@ -599,6 +599,7 @@ const void *Tracer::pointerOf(const Storage &storage) const {
 }
 
 Status Tracer::finishRecords(const std::vector<const void *> &slots) {
+  segment->records.shrink_to_fit(); // sessions keep many segments
   for (auto &[tensor, storage] : pending) {
     tensor->slot = storage.kind == Storage::Kind::Slot ? storage.index : -1;
     tensor->data = pointerOf(storage);

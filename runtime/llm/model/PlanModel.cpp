@@ -11,8 +11,9 @@ namespace {
 constexpr int64_t kMostPages = int64_t(1) << 31, kLargestPage = 4096;
 constexpr std::string_view kBatchInputs[] = {"tokens",           "positions",   "query_offsets",
                                              "sequence_lengths", "block_table", "logit_rows"};
-// Tables are padded to a power of two pages, so that a growing sequence meets few shapes.
-constexpr int64_t kLeastTablePages = 8;
+// A step is prepared once for each shape that it has. So that few are met, tables have 8, 32, 128 ... pages, and
+// empty sequences make their number 8 at least and a power of two: kernels pass over what is not used.
+constexpr int64_t kLeastTablePages = 8, kTableGrowth = 4, kLeastSequences = 8;
 
 // What the plan's META says of the model.
 StatusOr<int64_t> modelNumber(const Program &program, const char *key) {
@@ -141,7 +142,7 @@ Status PlanModel::check(const ForwardBatch &batch) const {
   return Status::ok();
 }
 
-// Every row's place in its sequence, and the table padded.
+// Every row's place in its sequence; offsets, lengths and table padded.
 void PlanModel::layOut(const ForwardBatch &batch) {
   size_t sequences = batch.sequenceLengths.size();
   positions.resize(batch.tokens.size());
@@ -152,9 +153,15 @@ void PlanModel::layOut(const ForwardBatch &batch) {
       positions[size_t(row)] = length - (end - row);
     longest = std::max<int64_t>(longest, length);
   }
+  size_t padded = std::max(size_t(kLeastSequences), std::bit_ceil(sequences));
+  offsets.assign(padded + 1, int32_t(batch.tokens.size()));
+  std::ranges::copy(batch.queryOffsets, offsets.begin());
+  lengths.assign(padded, 0);
+  std::ranges::copy(batch.sequenceLengths, lengths.begin());
   int64_t used = (longest + modelFacts.pageSize - 1) / modelFacts.pageSize;
-  tablePages = std::max(kLeastTablePages, int64_t(std::bit_ceil(uint64_t(used))));
-  table.assign(sequences * size_t(tablePages), 0);
+  for (tablePages = kLeastTablePages; tablePages < used;)
+    tablePages *= kTableGrowth;
+  table.assign(padded * size_t(tablePages), 0);
   for (size_t s = 0; s < sequences; ++s)
     std::copy_n(batch.blockTable.begin() + std::ptrdiff_t(int64_t(s) * batch.tablePages),
                 std::min(used, batch.tablePages), table.begin() + std::ptrdiff_t(int64_t(s) * tablePages));
@@ -164,15 +171,15 @@ StatusOr<std::span<const float>> PlanModel::forward(const ForwardBatch &batch) {
   DSPARK_RETURN_IF_ERROR(check(batch));
   layOut(batch);
   int64_t rows = int64_t(batch.tokens.size()), wanted = int64_t(batch.logitRows.size());
-  int64_t tableDims[2] = {int64_t(batch.sequenceLengths.size()), tablePages}, offsets = tableDims[0] + 1;
+  int64_t tableDims[2] = {int64_t(lengths.size()), tablePages}, bounds = tableDims[0] + 1;
   auto lend = [&](std::span<const int32_t> data, const int64_t *dims, int rank) {
     inputs.push_back({const_cast<int32_t *>(data.data()), DType::I32, rank, dims, nullptr}); // only read
   };
   inputs.clear();
   lend(batch.tokens, &rows, 1);
   lend(positions, &rows, 1);
-  lend(batch.queryOffsets, &offsets, 1);
-  lend(batch.sequenceLengths, tableDims, 1);
+  lend(offsets, &bounds, 1);
+  lend(lengths, tableDims, 1);
   lend(table, tableDims, 2);
   lend(batch.logitRows, &wanted, 1);
   for (const Cache &cache : caches)

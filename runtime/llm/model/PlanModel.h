@@ -44,7 +44,7 @@ private:
   std::unique_ptr<Session> runner;
   ModelFacts modelFacts;
   std::vector<Cache> caches;
-  std::vector<int32_t> positions, table; // of the current step
+  std::vector<int32_t> positions, offsets, lengths, table; // of the current step
   int64_t tablePages = 0;
   std::vector<BorrowedTensor> inputs;
 };
