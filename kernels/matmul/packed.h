@@ -33,7 +33,8 @@ inline constexpr int64_t kRowNumberBytes = 16; // after a step's codes
 ///   f32[2]     of each half step (formats with two scales a step) or of the whole one (first entry): the sum
 ///   of
 ///              the codes, negated for zero points, times the scale for ZeroKind::Offset and Value
-///   4 bytes    unused
+///   i16[2]     -16 times the sum of the codes in the first and in the second pair of all quads (for codes of
+///   5 bits)
 struct QuantizedRows {
   uint8_t *records; // [rows][steps], rows rowBytes() apart
   int64_t steps, codeBytes;

@@ -12,6 +12,24 @@ namespace {
 
 constexpr int64_t kPrefetchBytes = 2048; // ahead; 1 to 8 KiB are alike
 
+/// Where one pass over a panel asks for what comes after it. A panel that is walked several times is in the
+/// cache from the second pass on; each pass then brings a part of the next panel, so that memory is busy all
+/// the time.
+struct Ahead {
+  const uint8_t *at;
+  int64_t lines; // of each step
+
+  Ahead(const PackedTile &tile, const uint8_t *panel, int64_t row, int64_t passes) {
+    int64_t steps = tile.quantized.steps > 0 ? tile.quantized.steps : 1, perPass = steps * passes * 64;
+    lines = (tile.panelBytes + perPass - 1) / perPass;
+    at = panel + tile.panelBytes + row * passes / tile.rows * steps * lines * 64;
+  }
+  DSPARK_SIMD void next() {
+    for (int64_t i = 0; i < lines; ++i, at += 64)
+      __builtin_prefetch(at, 0, 2); // into L2: the rows and this panel fill L1
+  }
+};
+
 // Beyond so many rows codes are unpacked once for all, where that pays (AVX2, cycles for a row and step at
 // 64 rows, here and by chunks: U4 18.3, 18.6; U8 35, 39; U5 30, 23; U6 27, 25).
 constexpr int64_t mostFewRows(CodeKind kind) {
@@ -27,6 +45,9 @@ void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *s
   const PackedFormat &format = tile.format;
   const int64_t headerBytes = format.headerBytes(tile.k), groups = format.groupsPerBlock(tile.k);
   const int64_t stepsPerBlock = format.blockTerms(tile.k) / kStepTerms, steps = tile.quantized.steps;
+  constexpr int64_t kMost = rowsAtOnce(K, maxCode(K), Groups);
+  const int64_t passes = (tile.rows + kMost - 1) / kMost;
+  Ahead ahead(tile, panel, row, passes);
   RowCursors<maxCode(K), R> rows(tile.quantized, row);
   vf sum[R][kVectors], scale[kVectors], zero[kVectors];
   unroll<R * kVectors>(DSPARK_LAMBDA { sum[i / kVectors][i % kVectors] = splat(0); });
@@ -38,8 +59,10 @@ void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *s
       lines += headerBytes;
       in = 0;
     }
-    // One line more than the codes', for the headers between them.
-    unroll<kLines + 1>(DSPARK_LAMBDA { __builtin_prefetch(lines + kPrefetchBytes + 64 * i); });
+    if (passes > 1)
+      ahead.next();
+    else // one line more than the codes', for the headers between them
+      unroll<kLines + 1>(DSPARK_LAMBDA { __builtin_prefetch(lines + kPrefetchBytes + 64 * i); });
     unroll<Groups>([&](auto g) __attribute__((always_inline)) {
       int64_t group = isSuper(S) ? in * Groups + g : g;
       unroll<kVectors>(DSPARK_LAMBDA {

@@ -2,10 +2,12 @@
 //
 // AVX2 multiplies unsigned by signed bytes into pairs of 16 bits (vpmaddubsw). As long as the codes are small
 // enough those pairs are added up in 16 bits over `kSafe` quads before they are widened: 2 * 15 * 127 * 8
-// fits for codes up to 15, 4 quads for codes up to 31, 2 for codes up to 63. For codes of 8 bits the rows are
-// split when they are quantised, x = 16 h + l with |h|, |l| <= 8, and 2 * 255 * 8 * 8 fits again: 4
-// instructions for 32 products, where signed codes (|w| times x with w's sign) take 4 and 6 more for the
-// codes. AVX-512 has vpdpbusd, which adds in 32 bits. The baseline widens both sides to 16 bits.
+// fits for codes up to 15, 4 quads for codes up to 31, 2 for codes up to 63. Sums of codes up to 31 that
+// start at -16 times the row's terms, which its record holds, are those of codes from -16 to 15: 8 quads fit,
+// as 16 bits hold the result whatever overflowed on the way to it. For codes of 8 bits the rows are split
+// when they are quantised, x = 16 h + l with |h|, |l| <= 8, and 2 * 255 * 8 * 8 fits again: 4 instructions
+// for 32 products, where signed codes (|w| times x with w's sign) take 4 and 6 more for the codes. AVX-512
+// has vpdpbusd, which adds in 32 bits. The baseline widens both sides to 16 bits.
 #pragma once
 #include "kernels/matmul/packed_codes.h"
 
@@ -20,6 +22,11 @@ constexpr int64_t kWideCodeBytes = 2 * kStepTerms;
 constexpr int64_t kWideCodeBytes = kStepTerms;
 #endif
 constexpr int64_t rowCodeBytes(int max) { return max > 63 ? kWideCodeBytes : kStepTerms; }
+
+// Whether AVX2 sums codes less 16; the bytes after a step's codes at which the rows' records have what such
+// sums start at, two numbers of 16 bits for the two pairs of a quad.
+constexpr int kCentre = 16, kStartAt = 12;
+constexpr bool isCentred(int max, int quads) { return max > 15 && max <= 31 && quads == kQuads; }
 
 // Four 8-bit terms of a row.
 DSPARK_SIMD int32_t fourTerms(const int8_t *x) {
@@ -67,6 +74,25 @@ DSPARK_SIMD void products(const uint8_t *lines, const int8_t *const (&x)[R], vi 
     unroll<R * 2>(DSPARK_LAMBDA {
       __m256i sixteen = _mm256_madd_epi16(high[i / 2][i % 2], _mm256_set1_epi16(kSplitBy));
       out[i / 2][i % 2] = vi(_mm256_add_epi32(sixteen, _mm256_madd_epi16(low[i / 2][i % 2], one)));
+    });
+  } else if constexpr (isCentred(Max, Count)) {
+    __m256i pairs[R][2], start[R];
+    unroll<R>(DSPARK_LAMBDA { start[i] = _mm256_set1_epi32(fourTerms(x[i] + kStepTerms + kStartAt)); });
+    unroll<Count>([&](auto q) __attribute__((always_inline)) {
+      __m256i w[2] = {quad<K, First + q>(lines), quad<K, First + q>(lines + 32)};
+      unroll<R>([&](auto r) __attribute__((always_inline)) {
+        __m256i four = _mm256_set1_epi32(fourTerms(x[r] + 4 * (First + q)));
+        unroll<2>(DSPARK_LAMBDA {
+          __m256i product = _mm256_maddubs_epi16(w[i], four);
+          pairs[r][i] = _mm256_add_epi16(q == 0 ? start[r] : pairs[r][i], product);
+          asm volatile("" : "+x"(pairs[r][i])); // in order, see below
+        });
+      });
+    });
+    unroll<R>([&](auto r) __attribute__((always_inline)) {
+      __m256i centred = _mm256_madd_epi16(_mm256_set1_epi32(fourTerms(x[r] + kStepTerms + kStartAt)), one);
+      unroll<2>(
+          DSPARK_LAMBDA { out[r][i] = vi(_mm256_sub_epi32(_mm256_madd_epi16(pairs[r][i], one), centred)); });
     });
   } else {
     constexpr int kSafe = Max <= 15 ? 8 : Max <= 31 ? 4 : 2;
@@ -161,7 +187,7 @@ DSPARK_SIMD void addGroup(const uint8_t *lines, const RowCursors<Max, R> &rows, 
 constexpr int rowsAtOnce(CodeKind kind, int, int) { return kind == CodeKind::U8 ? 8 : 4; }
 #elif defined(__AVX2__)
 constexpr int rowsAtOnce(CodeKind, int max, int groups) {
-  return max > 63 ? 2 : max > 15 && groups * max <= 48 ? 3 : 4;
+  return max > 63 ? 2 : max > 15 && groups * max <= 48 && !isCentred(max, int(kQuads) / groups) ? 3 : 4;
 }
 #else
 constexpr int rowsAtOnce(CodeKind, int, int) { return 2; }

@@ -11,6 +11,14 @@ DSPARK_SIMD void putRowCodes(int8_t *out, vi codes) {
   *reinterpret_cast<vsbyte *>(out) = __builtin_convertvector(codes, vsbyte);
 }
 
+// What sums of codes less kCentre start at, of the step whose terms k, k + kLanes ... are added up in lane k.
+DSPARK_SIMD float centredStart(vi sums) {
+  uint32_t pairs[2] = {}; // of terms that are no numbers sums may be anything
+  for (int lane = 0; lane < kLanes; ++lane)
+    pairs[lane / 2 % 2] -= uint32_t(kCentre) * uint32_t(sums[lane]);
+  return __builtin_bit_cast(float, (pairs[0] & 0xffff) | pairs[1] << 16);
+}
+
 void quantizeRow(const float *row, int64_t k, const PackedFormat &format, const QuantizedRows &out) {
   constexpr int kParts = int(kStepTerms) / kLanes;
   uint8_t *record = out.records;
@@ -46,7 +54,7 @@ void quantizeRow(const float *row, int64_t k, const PackedFormat &format, const 
     float factor = format.zero == ZeroKind::Constant || format.zero == ZeroKind::Byte ? -1 : scale;
     bool isSplit = format.scalesPerStep() == 2;
     float numbers[] = {scale, (isSplit ? half[0] : half[0] + half[1]) * factor,
-                       isSplit ? half[1] * factor : 0, 0};
+                       isSplit ? half[1] * factor : 0, centredStart(halves[0] + halves[1])};
     static_assert(sizeof(numbers) == kRowNumberBytes);
     __builtin_memcpy(record + out.codeBytes, numbers, sizeof(numbers));
   }
