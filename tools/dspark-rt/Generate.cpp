@@ -3,6 +3,8 @@
 #include "tools/dspark-rt/Language.h"
 #include "tools/dspark-rt/Speculate.h"
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -188,6 +190,23 @@ void printStatistics(const serving::EngineStatistics &s) {
       number(s.steps), number(s.preemptions));
 }
 
+// The most memory that this process ever held, where the system tells, beside what a plan has to hold.
+void printMemory(llm::PlanModel &model) {
+  std::ifstream status("/proc/self/status");
+  std::string field, line;
+  while (status >> field && field != "VmHWM:")
+    std::getline(status, line);
+  int64_t kibibytes = 0;
+  if (!(status >> kibibytes))
+    return;
+  std::error_code error;
+  const auto file = std::filesystem::file_size(model.session().program().file().path(), error);
+  const llm::ModelFacts &facts = model.facts();
+  std::fprintf(stderr, "memory   %.1f MB resident at most; the plan's file has %.1f, the cache %.1f\n",
+               double(kibibytes) * 1024e-6, error ? 0 : double(file) * 1e-6,
+               double(facts.pages * facts.pageBytes) * 1e-6);
+}
+
 // Of each drafter: what was drafted, verified and accepted, and how far drafts were accepted by position.
 void printSpeculation(const llm::SpeculationStatistics &s) {
   auto number = [](int64_t value) { return static_cast<long long>(value); };
@@ -223,8 +242,11 @@ Status generate(const LanguageRequest &request, llm::LanguageModel &language) {
   Status status = request.isChat            ? generator.chat()
                   : request.prompts.empty() ? generator.prompt()
                                             : generator.prompts();
+  if (engine->speculation())
+    keepSteps(*engine->speculation(), language, sequences);
   if (request.showsStatistics) {
     printStatistics(engine->statistics());
+    printMemory(*language.model);
     if (engine->speculation())
       printSpeculation(engine->speculation()->statistics());
   }
