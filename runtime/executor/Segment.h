@@ -115,7 +115,7 @@ struct Segment {
     int slot;
   };
   std::vector<Patch> patches;
-  std::vector<int64_t> dims; // of the views, one behind the other
+  std::vector<int64_t> dims;                    // of the views, one behind the other
   std::deque<std::vector<std::byte>> constants; // written-out known contents
 
   SegmentEnd end = SegmentEnd::Return;

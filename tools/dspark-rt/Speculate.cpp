@@ -1,12 +1,25 @@
 #include "tools/dspark-rt/Speculate.h"
-#include "runtime/llm/model/StepCost.h"
+#include "runtime/llm/model/StepCostFile.h"
 #include "runtime/llm/speculation/LookupDrafter.h"
 #include "runtime/llm/speculation/ModelDrafter.h"
+#include <iostream>
 
 namespace dspark {
 namespace {
 
 constexpr int32_t kLongestLookup = 16, kLongestModelDraft = 8;
+
+// The steps that an earlier run left, else measured ones.
+StatusOr<llm::CostTable> stepsOf(llm::PlanModel &model, const llm::StepCostOptions &options) {
+  const llm::StepCostFile file(model.session().program().file(), model.session().threads(), options);
+  if (file.exists()) {
+    auto known = file.load();
+    if (known.isOk())
+      return known;
+    std::cerr << "dspark-rt: " << known.status().message() << "; steps are measured again\n";
+  }
+  return llm::measureSteps(model, options);
+}
 
 // A drafter that writes one token after another takes so many of its model's steps.
 StatusOr<llm::CostTable> draftingCost(const llm::CostTable &steps, int32_t sequences) {
@@ -27,7 +40,7 @@ StatusOr<llm::SpeculationSource> modelSource(const std::string &path, const llm:
   options.cacheTokens = target.pages * target.pageSize;
   DSPARK_ASSIGN_OR_RETURN(auto model, llm::PlanModel::create(std::move(program), options));
   DSPARK_ASSIGN_OR_RETURN(llm::CostTable steps,
-                          llm::measureSteps(*model, {.sequences = sequences, .drafts = kLongestModelDraft}));
+                          stepsOf(*model, {.sequences = sequences, .drafts = kLongestModelDraft}));
   llm::SpeculationSource source;
   DSPARK_ASSIGN_OR_RETURN(source.cost, draftingCost(steps, sequences));
   source.backlogSeconds = (steps.seconds(1, kLongestModelDraft) - steps.seconds(1, 0)) / kLongestModelDraft;
@@ -56,13 +69,23 @@ StatusOr<std::unique_ptr<llm::Speculation>> makeSpeculation(const std::string &c
     sources[0] = std::move(*source);
     longest = kLongestModelDraft;
   }
-  auto steps = llm::measureSteps(*language.model, {.sequences = sequences, .drafts = longest});
+  auto steps = stepsOf(*language.model, {.sequences = sequences, .drafts = longest});
   if (!steps.isOk() &&
       choice == "auto") // a machine so busy that more rows took no longer: nothing to decide by
     return std::unique_ptr<llm::Speculation>();
   if (!steps.isOk())
     return steps.status();
   return llm::Speculation::create(language.model->facts().vocabulary, std::move(*steps), std::move(sources));
+}
+
+void keepSteps(const llm::Speculation &speculation, llm::LanguageModel &language, int32_t sequences) {
+  const Session &session = language.model->session();
+  const llm::StepCostFile file(session.program().file(), session.threads(),
+                               {.sequences = sequences, .drafts = speculation.longestDraft()});
+  if (file.path().empty())
+    return;
+  if (Status saved = file.save(speculation.steps()); !saved.isOk())
+    std::cerr << "dspark-rt: " << saved.message() << "\n";
 }
 
 } // namespace dspark

@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kMostPages = int64_t(1) << 31, kLargestPage = 4096;
 constexpr std::string_view kBatchInputs[] = {"tokens",           "positions",   "query_offsets",
                                              "sequence_lengths", "block_table", "logit_rows"};
-// A step is prepared once for each shape that it has. So that few are met, tables have 8, 32, 128 ... pages, and
-// empty sequences make their number 8 at least and a power of two: kernels pass over what is not used.
+// A step is prepared once for each shape that it has. So that few are met, tables have 8, 32, 128 ... pages,
+// and empty sequences make their number 8 at least and a power of two: kernels pass over what is not used.
 constexpr int64_t kLeastTablePages = 8, kTableGrowth = 4, kLeastSequences = 8;
 
 // What the plan's META says of the model.

@@ -8,7 +8,9 @@
 namespace dspark::llm {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+double machineClock() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 constexpr int64_t kMostDrafts = 32; // in one step; beyond, the table goes on with its slope
 
@@ -51,11 +53,17 @@ private:
 // Doublings, for one sequence and for the most: enough for interpolation, in a fraction of a second. Steps
 // that are run correct the table later.
 std::vector<CostPoint> pointsOf(const StepCostOptions &options) {
+  if (options.isFine) {
+    std::vector<CostPoint> all = CostTable::pointsToMeasure(options.sequences, options.drafts);
+    std::erase_if(
+        all, [](const CostPoint &p) { return p.drafts > std::max<int64_t>(kMostDrafts, 2 * p.sequences); });
+    return all;
+  }
   std::vector<CostPoint> points;
   for (int32_t sequences : std::set{1, options.sequences}) {
     int64_t most = std::min(int64_t(sequences) * options.drafts, std::max(kMostDrafts, int64_t(sequences)));
     points.push_back({sequences, 0});
-    for (int64_t drafts = sequences; drafts <= most; drafts *= 2)
+    for (int64_t drafts = 1; drafts <= most; drafts *= 2)
       points.push_back({sequences, int32_t(drafts)});
   }
   return points;
@@ -64,6 +72,7 @@ std::vector<CostPoint> pointsOf(const StepCostOptions &options) {
 } // namespace
 
 StatusOr<CostTable> measureSteps(ForwardModel &model, const StepCostOptions &options) {
+  const std::function<double()> clock = options.clock ? options.clock : machineClock;
   std::vector<CostPoint> measured;
   for (CostPoint point : pointsOf(options)) {
     Step step(model.facts(), options.context, point);
@@ -72,16 +81,18 @@ StatusOr<CostTable> measureSteps(ForwardModel &model, const StepCostOptions &opt
     DSPARK_RETURN_IF_ERROR(step.run(model)); // prepares for these shapes
     point.seconds = std::numeric_limits<double>::infinity();
     for (int i = 0; i < options.repeats; ++i) {
-      Clock::time_point start = Clock::now();
+      const double start = clock();
       DSPARK_RETURN_IF_ERROR(step.run(model));
-      point.seconds = std::min(point.seconds, std::chrono::duration<double>(Clock::now() - start).count());
+      point.seconds = std::min(point.seconds, clock() - start);
     }
     measured.push_back(point);
   }
   if (measured.empty())
     return invalidArgument("no step of " + std::to_string(options.context) + " tokens fits a model of " +
                            std::to_string(model.facts().pages) + " pages");
-  return CostTable::create(std::move(measured));
+  DSPARK_ASSIGN_OR_RETURN(CostTable table, CostTable::create(std::move(measured)));
+  table.refine();
+  return table;
 }
 
 } // namespace dspark::llm

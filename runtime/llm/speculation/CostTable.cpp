@@ -1,6 +1,7 @@
 #include "runtime/llm/speculation/CostTable.h"
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace dspark::llm {
@@ -9,24 +10,25 @@ namespace {
 constexpr double kLeastRise = 1.01;   // of a line: below it is noise
 constexpr double kLargestRatio = 2;   // of an observed step to the expected one
 constexpr double kSpeedRate = 0.1;    // of the whole table: follows within ten steps
-constexpr double kPointRate = 0.05;   // of single points: their noise is averaged over twenty
+constexpr double kMostKnown = 20;     // steps that a point is averaged over
 constexpr int32_t kMostPoints = 4096; // of a table that is read from a file
 
-/// Pool adjacent violators: the never falling sequence nearest to `values` by least squares.
-std::vector<double> neverFalling(const std::vector<double> &values) {
+/// Pool adjacent violators: the never falling sequence nearest to `values` by least squares, each of which
+/// counts `weights`, which are positive.
+std::vector<double> neverFalling(const std::vector<double> &values, const std::vector<double> &weights) {
   struct Pool {
-    double mean;
+    double mean, weight;
     size_t count;
   };
   std::vector<Pool> pools;
-  for (double value : values) {
-    pools.push_back({value, 1});
+  for (size_t i = 0; i < values.size(); ++i) {
+    pools.push_back({values[i], weights[i], 1});
     while (pools.size() > 1 && pools[pools.size() - 2].mean > pools.back().mean) {
       const Pool last = pools.back();
       pools.pop_back();
       Pool &before = pools.back();
-      before.mean = (before.mean * double(before.count) + last.mean * double(last.count)) /
-                    double(before.count + last.count);
+      before.mean = (before.mean * before.weight + last.mean * last.weight) / (before.weight + last.weight);
+      before.weight += last.weight;
       before.count += last.count;
     }
   }
@@ -85,16 +87,43 @@ StatusOr<CostTable> CostTable::create(std::vector<CostPoint> points, Kind kind) 
       return invalidArgument(named(point) + " is given twice");
     line.drafts.push_back(point.drafts);
     line.measured.push_back(point.seconds);
+    line.known.push_back(kMostKnown);
   }
   for (size_t i = 0; i < table.lines.size(); ++i) {
     Line &line = table.lines[i];
-    line.seconds = neverFalling(line.measured);
+    line.seconds = neverFalling(line.measured, line.known);
     if (kind == Kind::Model && line.seconds.back() < kLeastRise * line.seconds.front())
       return invalidArgument("the cost table is flat at " + std::to_string(table.lineSequences[i]) +
                              " sequences (" + std::to_string(line.seconds.front()) + " to " +
                              std::to_string(line.seconds.back()) + " s): measure more drafts");
   }
   return table;
+}
+
+void CostTable::refine() {
+  for (Line &line : lines) {
+    const Line given = line;
+    const int32_t first = given.drafts.front(), last = given.drafts.back();
+    line = {};
+    size_t next = 0;
+    const auto keepUpTo = [&](int64_t drafts) { // given points
+      for (; next < given.drafts.size() && given.drafts[next] <= drafts; ++next) {
+        line.drafts.push_back(given.drafts[next]);
+        line.measured.push_back(given.measured[next]);
+        line.known.push_back(given.known[next]);
+      }
+    };
+    for (int64_t drafts = first; drafts < last; drafts = nextWidth(drafts)) {
+      keepUpTo(drafts);
+      if (line.drafts.back() == drafts)
+        continue;
+      line.drafts.push_back(int32_t(drafts));
+      line.measured.push_back(onLine(given, double(drafts)));
+      line.known.push_back(1);
+    }
+    keepUpTo(last);
+    line.seconds = neverFalling(line.measured, line.known);
+  }
 }
 
 CostTable::Neighbours CostTable::neighbours(const std::vector<int32_t> &at, int32_t query) {
@@ -132,6 +161,14 @@ double CostTable::seconds(int32_t sequences, int32_t drafts) const {
   return result * speed;
 }
 
+// A guess gives way to the first steps, a point that is known well to none in particular.
+void CostTable::correct(Line &line, size_t point, double ratio, double weight) {
+  if (weight <= 0)
+    return;
+  line.known[point] = std::min(line.known[point] + weight, kMostKnown);
+  line.measured[point] *= std::pow(ratio, weight / line.known[point]);
+}
+
 void CostTable::observe(int32_t sequences, int32_t drafts, double measured) {
   if (!std::isfinite(measured) || measured <= 0)
     return;
@@ -142,9 +179,9 @@ void CostTable::observe(int32_t sequences, int32_t drafts, double measured) {
        {std::pair(line.left, 1 - line.toRight), std::pair(line.right, line.toRight)}) {
     Line &touched = lines[index];
     const Neighbours point = neighbours(touched.drafts, drafts);
-    touched.measured[point.left] *= std::pow(ratio, kPointRate * lineWeight * (1 - point.toRight));
-    touched.measured[point.right] *= std::pow(ratio, kPointRate * lineWeight * point.toRight);
-    touched.seconds = neverFalling(touched.measured);
+    correct(touched, point.left, ratio, lineWeight * (1 - point.toRight));
+    correct(touched, point.right, ratio, lineWeight * point.toRight);
+    touched.seconds = neverFalling(touched.measured, touched.known);
   }
 }
 
@@ -152,7 +189,8 @@ std::string CostTable::toJson() const {
   nlohmann::json points = nlohmann::json::array();
   for (size_t l = 0; l < lines.size(); ++l)
     for (size_t i = 0; i < lines[l].drafts.size(); ++i)
-      points.push_back({lineSequences[l], lines[l].drafts[i], lines[l].measured[i] * speed});
+      points.push_back(
+          {lineSequences[l], lines[l].drafts[i], lines[l].measured[i] * speed, lines[l].known[i]});
   return nlohmann::json{{"sequences_drafts_seconds", points}}.dump();
 }
 
@@ -164,16 +202,29 @@ StatusOr<CostTable> CostTable::fromJson(std::string_view text, Kind kind) {
   if (!rows.is_array() || rows.size() > size_t(kMostPoints))
     return corruptFile("a cost table has up to " + std::to_string(kMostPoints) + " points");
   std::vector<CostPoint> points;
+  std::map<std::pair<int32_t, int32_t>, double> known;
   for (const nlohmann::json &row : rows) {
-    if (!row.is_array() || row.size() != 3 || !row[0].is_number_integer() || !row[1].is_number_integer() ||
-        !row[2].is_number())
-      return corruptFile("a point of a cost table is [sequences, drafts, seconds], found " + row.dump());
+    const bool isPoint = row.is_array() && (row.size() == 3 || row.size() == 4);
+    if (!isPoint || !row[0].is_number_integer() || !row[1].is_number_integer() || !row[2].is_number() ||
+        !row.back().is_number())
+      return corruptFile("a point of a cost table is [sequences, drafts, seconds, known], found " +
+                         row.dump());
     const auto count = [](const nlohmann::json &number) {
       return int32_t(std::clamp<int64_t>(number.get<int64_t>(), -1, 1 << 24));
     };
     points.push_back({count(row[0]), count(row[1]), row[2].get<double>()});
+    if (row.size() == 4)
+      known[{points.back().sequences, points.back().drafts}] =
+          std::clamp(row[3].get<double>(), 1.0, kMostKnown);
   }
-  return create(std::move(points), kind);
+  DSPARK_ASSIGN_OR_RETURN(CostTable table, create(std::move(points), kind));
+  for (size_t l = 0; l < table.lines.size(); ++l)
+    for (size_t i = 0; i < table.lines[l].drafts.size(); ++i)
+      if (auto at = known.find({table.lineSequences[l], table.lines[l].drafts[i]}); at != known.end())
+        table.lines[l].known[i] = at->second;
+  for (Line &line : table.lines)
+    line.seconds = neverFalling(line.measured, line.known);
+  return table;
 }
 
 } // namespace dspark::llm

@@ -35,6 +35,11 @@ public:
   /// lines or points alike; a line of a model's table that has no second point or rises by less than 1 %.
   static StatusOr<CostTable> create(std::vector<CostPoint> points, Kind kind = Kind::Model);
 
+  /// Puts points between the measured ones, at every width that pointsToMeasure has. They are guesses, which
+  /// the first steps of that width replace: a step's time rises in stairs, and only the steps themselves tell
+  /// where.
+  void refine();
+
   double seconds(int32_t sequences, int32_t drafts) const;
 
   /// Takes in a step that was run. What it says of speed as such (a busy machine, longer contexts) moves the
@@ -42,7 +47,8 @@ public:
   /// that much: a hiccup.
   void observe(int32_t sequences, int32_t drafts, double seconds);
 
-  /// The table as text, and back; what fromJson takes is checked as by create.
+  /// The table as text, and back: rows [sequences, drafts, seconds, steps that this is known from (1 to 20;
+  /// if missing, 20)]. What fromJson takes is checked as by create.
   std::string toJson() const;
   static StatusOr<CostTable> fromJson(std::string_view json, Kind kind = Kind::Model);
 
@@ -50,6 +56,7 @@ private:
   struct Line {
     std::vector<int32_t> drafts;
     std::vector<double> measured; // as given and corrected
+    std::vector<double> known;    // steps that each counts for, at most kMostKnown
     std::vector<double> seconds;  // the same, never falling
   };
   struct Neighbours { // of a query: weights of the points left and right of it
@@ -57,6 +64,7 @@ private:
     double toRight;
   };
 
+  static void correct(Line &line, size_t point, double ratio, double weight);
   static double onLine(const Line &line, double drafts);
   static Neighbours neighbours(const std::vector<int32_t> &at, int32_t query);
 

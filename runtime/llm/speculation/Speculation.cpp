@@ -35,6 +35,13 @@ StatusOr<std::unique_ptr<Speculation>> Speculation::create(int32_t vocabulary, C
       new Speculation(vocabulary, std::move(steps), std::move(sources), options));
 }
 
+int32_t Speculation::longestDraft() const {
+  int32_t longest = 0;
+  for (const Source &source : sources)
+    longest = std::max(longest, source.given.drafter->longestDraft());
+  return longest;
+}
+
 void Speculation::refuse(Source &source, SequenceId sequence, const Status &why) {
   DrafterStatistics &statistics = counts.drafters[size_t(&source - sources.data())];
   ++statistics.failures;

@@ -24,6 +24,7 @@ struct SpeculationOptions {
     EarlyStop,   // by this step's estimates, in order of survival, until one does not pay
     StaleBudget, // as many as earlier steps' estimates made best, by this step's survival: the number of rows
                  // is known before drafting, and stairs in the cost table do not matter
+    Everything,  // all drafts that there are, always: what the others are compared with
   } admission = Admission::EarlyStop;
   double lossShare = 0.01;    // of all time that each drafter may lose to plain decoding, to find out
   double leastGain = 0.02;    // predicted gain over plain decoding below which nothing is drafted
@@ -90,6 +91,8 @@ public:
 
   const SpeculationStatistics &statistics() const { return counts; }
   const CostTable &steps() const { return stepCost; }
+  /// Of all drafters.
+  int32_t longestDraft() const;
 
 private:
   struct Source {

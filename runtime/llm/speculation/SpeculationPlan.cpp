@@ -2,6 +2,7 @@
 // many drafts of each sequence are verified. Up to the drafting nothing is known of what will be drawn; after
 // it, drawn drafts are let in only as PrefixScheduler.h allows.
 #include "runtime/llm/speculation/Speculation.h"
+#include <limits>
 #include <numeric>
 
 namespace dspark::llm {
@@ -34,9 +35,7 @@ double Speculation::stepSeconds(int32_t drafts) const {
 
 /// Of the step by drafts verified besides those that are settled.
 StepSeconds Speculation::verifySeconds() const {
-  int32_t longest = 0;
-  for (const Source &source : sources)
-    longest = std::max(longest, source.given.drafter->longestDraft());
+  const int32_t longest = longestDraft();
   int64_t most = 0;
   for (const DecodingState &state : states)
     most += std::clamp(state.limit, 0, longest);
@@ -157,6 +156,8 @@ void Speculation::draftByChoice(const std::vector<DraftOption> &given, std::vect
 }
 
 Schedule Speculation::schedule(std::span<const Estimates> estimates, const StepSeconds &verify) const {
+  if (options.admission == SpeculationOptions::Admission::Everything)
+    return scheduleBudget(estimates, std::numeric_limits<int32_t>::max(), verify);
   const StepSeconds step = later(verify, choice.draftSeconds);
   const auto isDeterministic = [](const PlannedDraft &plan) { return plan.draft.isDeterministic(); };
   if (std::all_of(planned.begin(), planned.end(), isDeterministic)) {
@@ -220,7 +221,8 @@ std::span<const PlannedDraft> Speculation::plan(std::span<const DecodingState> g
   backlog = 0;
   forecast.clear();
   probedState = probedSource = -1;
-  isPlainTurn = busySteps >= kPlainEvery;
+  const bool weighs = options.admission != SpeculationOptions::Admission::Everything;
+  isPlainTurn = weighs && busySteps >= kPlainEvery;
   for (Source &source : sources)
     source.estimator.nextStep();
   if (states.empty() || sources.empty() || isPlainTurn)
@@ -228,7 +230,8 @@ std::span<const PlannedDraft> Speculation::plan(std::span<const DecodingState> g
   const auto isParked = [](const Source &source) { return source.ledger.parked(); };
   counts.parkedSteps += std::any_of(sources.begin(), sources.end(), isParked);
 
-  probe();
+  if (weighs)
+    probe();
   const StepSeconds verify = verifySeconds();
   std::vector<Estimates> estimates = draftFree();
   if (drafting == 0) { // one drafter that costs time per step: its time is known then

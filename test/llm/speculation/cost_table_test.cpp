@@ -68,6 +68,21 @@ TEST(CostTable, followsAMachineThatSlowsDownAndAPointThatWasWrong) {
   EXPECT_LT(table.seconds(1, 0), 1.2 * before);
 }
 
+TEST(CostTable, stairsAreLearnedFromTheFirstStepsOfAWidth) {
+  CostTable table = tableOf({{1, 0, 1}, {1, 4, 2}, {1, 8, 3}});
+  table.refine();
+  EXPECT_DOUBLE_EQ(table.seconds(1, 1), 1.25) << "nothing is known of it";
+  EXPECT_DOUBLE_EQ(table.seconds(1, 8), 3);
+  for (int i = 0; i < 8; ++i)
+    table.observe(1, 1, 2);
+  EXPECT_NEAR(table.seconds(1, 1), 2, 0.1);
+  EXPECT_LT(table.seconds(1, 0), 1.5) << "speed as such follows, a point that is known does not";
+  const auto back = CostTable::fromJson(table.toJson());
+  ASSERT_TRUE(back.isOk()) << back.status().message();
+  EXPECT_EQ(back->toJson(), CostTable::fromJson(back->toJson())->toJson());
+  EXPECT_THAT(back->toJson(), HasSubstr("[1,3,")) << "and is still a guess";
+}
+
 TEST(CostTable, textGoesBothWaysAndIsChecked) {
   CostTable table = tableOf({{1, 0, 0.5}, {1, 8, 1.5}, {2, 0, 1}, {2, 8, 2}});
   table.observe(1, 0, 0.6);
