@@ -21,6 +21,20 @@ def resident(field):
     raise KeyError(field)
 
 
+def here(engine, job):
+    """The measurement in this process, which must not have run an engine before."""
+    from measure import engines
+
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    before, start = resident("VmRSS"), time.process_time()
+    opened = engines.ENGINES[engine](job)
+    opened.call()
+    first = time.process_time()
+    opened.call()
+    second = time.process_time()
+    return {"first_s": first - start, "second_s": second - first, "grown_bytes": resident("VmHWM") - before}
+
+
 def child(engine, model, plan, feeds, threads, dims):
     sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
     import numpy as np
@@ -32,14 +46,7 @@ def child(engine, model, plan, feeds, threads, dims):
     capi.library()
     with np.load(feeds) as arrays:
         job = engines.Job("", pathlib.Path(model), pathlib.Path(plan), dict(arrays), int(threads), json.loads(dims))
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    before, start = resident("VmRSS"), time.process_time()
-    opened = engines.ENGINES[engine](job)
-    opened.call()
-    first = time.process_time()
-    opened.call()
-    second = time.process_time()
-    print(json.dumps({"first_s": first - start, "second_s": second - first, "grown_bytes": resident("VmHWM") - before}))
+    print(json.dumps(here(engine, job)))
 
 
 def measure(engine, job, feeds, repeats):

@@ -9,6 +9,7 @@
 #include "mlir/IR/Verifier.h"
 #include "runtime/llm/tokenizer/SpecFormat.h"
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,25 @@ int exitCodeOf(const Status &status) {
   }
 }
 
+/// Seconds that this process was on a core, all threads together.
+double cpuSeconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
+
+/// Notes what each pass took.
+class PassTimer : public PassInstrumentation {
+public:
+  explicit PassTimer(std::vector<PassTime> &times) : times(times) {}
+
+private:
+  void runBeforePass(Pass *, Operation *) override { begin = cpuSeconds(); }
+  void runAfterPass(Pass *pass, Operation *) override {
+    if (!pass->getArgument().empty()) // the adaptors that go from a module to its functions have none
+      times.push_back({pass->getArgument().str(), cpuSeconds() - begin});
+  }
+
+  std::vector<PassTime> &times;
+  double begin = 0; // passes that have an argument hold no others
+};
+
 class Compiler {
 public:
   explicit Compiler(const CompileOptions &options)
@@ -54,10 +74,13 @@ public:
       }
       if (options.onPhase)
         options.onPhase(phase);
+      report.times.emplace_back().phase = phase;
       auto begin = std::chrono::steady_clock::now();
+      double cpuBegin = cpuSeconds();
       runPhase(phase);
       std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-      report.times.push_back({phase, seconds.count()});
+      report.times.back().seconds = seconds.count();
+      report.times.back().cpuSeconds = cpuSeconds() - cpuBegin;
       if (report.exitCode == 0 && phase != Phase::Emit)
         dump(phase);
       if (options.stopAfter == phase)
@@ -96,6 +119,7 @@ private:
     }
     PassManager passes(&context);
     addPhasePasses(phase, passes, weights, &choices);
+    passes.addInstrumentation(std::make_unique<PassTimer>(report.times.back().passes));
     if (failed(passes.run(*module)))
       fail(kUnsupported, diagnostics.empty()
                              ? options.model + ": phase " + std::string(phaseName(phase)) + " failed"

@@ -28,9 +28,16 @@ struct CompileOptions {
   std::function<void(Phase)> onPhase; // called as each phase starts
 };
 
+struct PassTime {
+  std::string name; // as on the command line of dspark-opt
+  double cpuSeconds;
+};
+
 struct PhaseTime {
-  Phase phase;
-  double seconds;
+  Phase phase = Phase::Import;
+  double seconds = 0;           // by the wall
+  double cpuSeconds = 0;        // of all threads
+  std::vector<PassTime> passes; // in the order they ran; import, codegen and emit have none
 };
 
 struct CompileReport {

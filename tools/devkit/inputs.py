@@ -221,11 +221,21 @@ def piperCases(model):
     return cases
 
 
+def kokoroCases(model):
+    """Phonemes, and the vector of a speaker as wide as those that it was trained with."""
+    random, made = np.random.default_rng(2), []
+    for count, pace in [(20, 1), (37, 1.2)]:
+        ids = np.pad(random.integers(16, 150, (1, count)), ((0, 0), (1, 1)))
+        style = (0.2 * random.standard_normal((1, 256))).astype(np.float32)
+        made.append(Case(f"{count} phonemes at pace {pace}", [{"tokens": ids, "style": style, "speed": np.array([pace], np.float32)}]))
+    return made
+
+
 def cases(model):
     makers = {"bytes": bytesCases, "det": detCases, "rec": recCases, "cls": clsCases, "vad": vadCases,
               "vad-sequence": vadSequenceCases, "tokens": tokensCases, "music": musicCases, "orientation": orientationCases,
               "captcha": captchaCases, "captcha-det": captchaDetCases, "t5-encoder": t5EncoderCases,
-              "t5-decoder": t5DecoderCases, "piper": piperCases}
+              "t5-decoder": t5DecoderCases, "piper": piperCases, "kokoro": kokoroCases}
     return makers[model.kind](model)
 
 

@@ -44,13 +44,22 @@ std::string planBeside(const std::string &model) {
   return (path.has_filename() ? path : path.parent_path()).string() + ".dsp";
 }
 
-void printTiming(const CompileReport &report) {
-  double total = 0;
+void printTime(double seconds, double cpuSeconds, std::string_view name) {
+  std::fprintf(stderr, "%10.1f ms %10.1f ms on cores  %s\n", seconds * 1e3, cpuSeconds * 1e3,
+               std::string(name).c_str());
+}
+
+void printTiming(const CompileReport &report, bool withPasses) {
+  double total = 0, cpuTotal = 0;
   for (const PhaseTime &time : report.times) {
-    std::fprintf(stderr, "%10.1f ms  %s\n", time.seconds * 1e3, std::string(phaseName(time.phase)).c_str());
+    printTime(time.seconds, time.cpuSeconds, phaseName(time.phase));
+    if (withPasses)
+      for (const PassTime &pass : time.passes)
+        std::fprintf(stderr, "%27.1f ms on cores    %s\n", pass.cpuSeconds * 1e3, pass.name.c_str());
     total += time.seconds;
+    cpuTotal += time.cpuSeconds;
   }
-  std::fprintf(stderr, "%10.1f ms  total\n", total * 1e3);
+  printTime(total, cpuTotal, "total");
 }
 
 // One row of the operator table a line: domain, operator, first version, catalogue entry and kind, or why it
@@ -72,8 +81,8 @@ int main(int argc, char **argv) {
   CompileOptions options;
   PrecisionOptions precision;
   std::vector<std::string> dims;
-  std::string stopAfter, isa, bound = "0", cacheType = "f16", arithmetic = "int8";
-  bool timing = false, noCodegen = false, verbose = false;
+  std::string stopAfter, isa, timing, bound = "0", cacheType = "f16", arithmetic = "int8";
+  bool noCodegen = false, verbose = false;
   app.add_option(
          "MODEL", options.model,
          "the ONNX file, or a language model: a GGUF file or a Hugging Face folder (docs/checkpoints.md)")
@@ -114,7 +123,8 @@ int main(int argc, char **argv) {
                  "highest instruction set to generate code for: baseline, avx2, avx512 (default: all)");
   app.add_option("--stop-after", stopAfter, "stop after a phase and print the IR (to -o if given)");
   app.add_option("--dump-phases", options.dumpDir, "write the IR after each phase into this folder");
-  app.add_flag("--timing", timing, "print the time of each phase");
+  app.add_flag("--timing{phases}", timing, "print the time of each phase; --timing=passes: also of each pass")
+      ->check(CLI::IsMember({"phases", "passes"}));
   app.add_flag("--no-codegen", noCodegen, "no native code in the plan: fused steps are interpreted");
   app.add_flag_callback(
       "--list-operators",
@@ -157,8 +167,8 @@ int main(int argc, char **argv) {
   bool hasPrecision = precision.isAsked() && !printsIr && options.level > 0;
   CompileReport report = hasPrecision ? compileWithPrecision(options, precision) : compileModel(options);
   progress.finish();
-  if (timing)
-    printTiming(report);
+  if (!timing.empty())
+    printTiming(report, timing == "passes");
   if (report.exitCode != 0) {
     std::cerr << "dspark-compile: " << report.message << "\n";
     return report.exitCode;
