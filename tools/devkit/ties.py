@@ -3,32 +3,41 @@ the other step when a sum before it differs in its last bit, and the layers behi
 
 explain() shows it in two ways. Both engines give every DynamicQuantizeLinear's operand and result: where operands are equal to
 rounding, results may differ by one step only, and only at ties; and nothing differs before the first tie. Then DSpark gets the other
-engine's bytes at every quantisation: each stretch of the model between quantisations must give the same operands, and the last one
-the same results."""
+engine's values behind every quantisation, and makes its own of what is in front of it: each stretch of the model must agree. Behind
+an STFT the same is done, as the angle of a bin that holds next to nothing is any."""
 
 import pathlib
 import tempfile
 
 import numpy as np
 import onnx
-from onnx import TensorProto
 
 from . import capi, float_lstm, run
 from .models import TOLERANCE
 
 EQUAL = 1e-5  # of the largest value: sums of f32 in another order
+OWN = ".own"
 NEAR = 5e-3  # of a step: what EQUAL is, in steps of 1/255
 
 
-def exposed(path, to):
-    """The model with those operands and results among its outputs; [(x, q, scale, zero point)] in the graph's order."""
-    model = onnx.load(path)
-    names = [(node.input[0], *node.output) for node in model.graph.node if node.op_type == "DynamicQuantizeLinear"]
+def breaks(model):
+    """Nodes behind which a last bit can decide much."""
     inputs = {value.name for value in model.graph.input}
-    known = {*inputs, *(value.name for value in model.graph.output)}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(sum(names, ())) if name not in known)
+    return [node for node in model.graph.node if node.op_type in ("DynamicQuantizeLinear", "STFT") and node.input[0] not in inputs]
+
+
+def expose(model, names):
+    known = {value.name for value in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(names) if name not in known)
+
+
+def exposed(path, to):
+    """The model with operands and results of those nodes among its outputs; [(x, q, scale, zero point)] of its quantisations."""
+    model = onnx.load(path)
+    found = breaks(model)
+    expose(model, [name for node in found for name in (node.input[0], *node.output)])
     onnx.save(model, to)
-    return [row for row in names if row[0] not in inputs]
+    return [(node.input[0], *node.output) for node in found if node.op_type == "DynamicQuantizeLinear"]
 
 
 def step(x, got, want, scale, zero):
@@ -57,19 +66,20 @@ def compareSteps(rows, got, want):
 
 
 def cut(path, to, values):
-    """The model without its DynamicQuantizeLinear: their operands are outputs, their results inputs. `values` tells ranks. Returns
-    the names of the results."""
+    """The model with the results of those nodes as inputs, which `values` gives; what it makes itself there is an output named
+    NAME.own, and operands are outputs too. Returns the new inputs."""
     model = onnx.load(path)
-    inputs = {value.name for value in model.graph.input}
-    found = [node for node in model.graph.node if node.op_type == "DynamicQuantizeLinear" and node.input[0] not in inputs]
+    found, given = breaks(model), {}
+    expose(model, [node.input[0] for node in found])
     for node in found:
-        model.graph.node.remove(node)
-        for name, kind in zip(node.output, (TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8)):
+        for k, name in enumerate(node.output):
+            given[name] = values[name]
+            kind = onnx.helper.np_dtype_to_tensor_dtype(values[name].dtype)
             model.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, [None] * values[name].ndim))
-    operands, known = {node.input[0] for node in found}, {value.name for value in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in sorted(operands - known))
+            node.output[k] = name + OWN
+    expose(model, [name + OWN for name in given])
     onnx.save(model, to)
-    return {name for node in found for name in node.output}
+    return given
 
 
 def answers(path, feeds, isa):
@@ -81,19 +91,18 @@ def answers(path, feeds, isa):
         return session.run(feeds)
 
 
-def difference(got, want, hasAngles):
-    """Largest difference over the largest value; infinite where shapes differ."""
+def difference(got, want):
+    """Largest difference over the largest value; infinite where shapes differ. A step of quantisation is none."""
     if got.shape != want.shape:
         return np.inf
-    apart = np.abs(got - want)
-    if hasAngles:
-        apart = np.minimum(apart, np.abs(apart - 2 * np.pi))
-    return float(np.max(apart, initial=0) / (np.max(np.abs(want), initial=0) or 1))
+    apart = np.max(np.abs(got.astype(np.float64) - want), initial=0)
+    if got.dtype == np.uint8 and apart <= 1:
+        return 0.0
+    return float(apart / (np.max(np.abs(want), initial=0) or 1))
 
 
-def explain(path, feeds, reference, isa=None, hasAngles=False):
-    """(right, what to say). `reference` makes a runner of a model file: compare.ortRunner. With `hasAngles`, a difference of a whole
-    turn counts as none."""
+def explain(path, feeds, reference, isa=None):
+    """(right, what to say). `reference` makes a runner of a model file: compare.ortRunner."""
     with tempfile.TemporaryDirectory(prefix="dspark-ties-") as place:
         source, model, pieces = (pathlib.Path(place) / f"{name}.onnx" for name in ("source", "model", "pieces"))
         float_lstm.rewrite(path, source)
@@ -104,7 +113,6 @@ def explain(path, feeds, reference, isa=None, hasAngles=False):
         good, why = compareSteps(rows, answers(model, feeds, isa), want)
         if not good:
             return good, why
-        results = cut(source, pieces, want)
-        got = answers(pieces, {**feeds, **{name: want[name] for name in results}}, isa)
-        apart = max(difference(got[name], want[name], hasAngles) for name in got)
-        return apart <= TOLERANCE, f"{why}; from the same bytes at each of them {apart:.1e}"
+        got = answers(pieces, {**feeds, **cut(source, pieces, want)}, isa)
+        apart = max(difference(value, want[name.removesuffix(OWN)]) for name, value in got.items())
+        return apart <= TOLERANCE, f"{why}; stretch by stretch {apart:.1e}"
