@@ -59,7 +59,7 @@ class PackageModel:
 
 class GraphFile:
     """A model file and feeds, compared output by output."""
-    exporter, note = "", ""
+    exporter = ""
 
     def __init__(self, group, name, path):
         self.group, self.name, self.path = group, name, path
