@@ -114,7 +114,10 @@ class Export(GraphFile):
         apart = compare.worst([got], [want])
         if self.about["kind"] == "static" and apart < np.inf:
             far = max(relative(got[name], want[name]) for name in want)
-            return Verdict(far <= STATIC, apart, f"relative L2 {far:.1e}")
+            if far <= STATIC:
+                return Verdict(True, apart, f"relative L2 {far:.1e}")
+            good, why = ties.explainStatic(self.path, feeds, lambda path: lambda given: staticAnswers(path, given))
+            return Verdict(good, apart, f"relative L2 {far:.1e}; {why}")
         if self.about["kind"] == "dynamic" and compare.TOLERANCE < apart < np.inf:
             good, why = ties.explain(self.path, feeds, compare.ortRunner)
             return Verdict(good, apart, why)

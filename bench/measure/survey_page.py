@@ -17,7 +17,7 @@ optimum-onnx and onnxruntime-genai's model builder write of well-known networks 
   is above 1e-4. Forms of 4 bits are compared with onnxruntime's f32 activations, static forms with onnxruntime without its optimisations.
 - compile: seconds on cores for all instruction-set levels, and the most memory that the compiler had.
 - run: milliseconds of one run on one thread, by paired turns, and how many times faster DSpark is, with the 95 % interval. DSpark runs its one plan for
-  all shapes. \\* marks rows that other work on the machine disturbed.
+  all shapes. \\* marks rows that other work on the machine disturbed; rows without are from `bench/survey --answers`.
 - memory: MiB by which a process grows from opening to the end of a second run.
 
 """
@@ -38,9 +38,10 @@ def modelCells(row):
     cells += [f"{row['compile']['cpu_s']:.2f}", mebibytes(row["compile"]["peak_bytes"])] if row.get("compile") else ["", ""]
     if "ms" in row:
         cells += [f"{row['ms'][name]:.3g}" for name in ("dspark", "onnxruntime")] + ["{:.2f} [{:.2f}, {:.2f}]".format(*row["ratio"])]
-        cells += [mebibytes(row["grown_bytes"][name]) if row["grown_bytes"][name] else "" for name in ("dspark", "onnxruntime")]
     else:
-        cells += [""] * 5
+        cells += [""] * 3
+    grown = row.get("grown_bytes", {})
+    cells += [mebibytes(grown[name]) if grown.get(name) else "" for name in ("dspark", "onnxruntime")]
     said = [row["exporter"], row["problem"] or row.get("note", "")]
     return cells + ["; ".join(text.replace("|", "\\|") for text in said if text)]
 

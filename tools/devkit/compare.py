@@ -81,7 +81,7 @@ class Reference:
     def explained(self, index, isa):
         if (index, isa) not in self.ties:
             feeds = self.cases[index].frames[0]
-            self.ties[index, isa] = ties.explain(self.model.path, feeds, ortRunner, isa)
+            self.ties[index, isa] = ties.explain(self.model.path, feeds, ortRunner, isa, self.model.tolerance)
         return self.ties[index, isa]
 
     def verdict(self, name, index, got, isa=None):

@@ -20,10 +20,13 @@ OWN = ".own"
 NEAR = 5e-3  # of a step: what EQUAL is, in steps of 1/255
 
 
-def breaks(model):
+DYNAMIC, STATIC = ("DynamicQuantizeLinear", "STFT"), ("QuantizeLinear",)
+
+
+def breaks(model, kinds=DYNAMIC):
     """Nodes behind which a last bit can decide much."""
-    inputs = {value.name for value in model.graph.input}
-    return [node for node in model.graph.node if node.op_type in ("DynamicQuantizeLinear", "STFT") and node.input[0] not in inputs]
+    given = {value.name for value in [*model.graph.input, *model.graph.initializer]}
+    return [node for node in model.graph.node if node.op_type in kinds and node.input[0] not in given]
 
 
 def expose(model, names):
@@ -65,13 +68,12 @@ def compareSteps(rows, got, want):
     return tied > 0, f"{tied} values at a tie in {len(rows)} quantisations" if tied else "no value at a tie"
 
 
-def cut(path, to, values):
+def cut(path, to, values, kinds=DYNAMIC):
     """The model with the results of those nodes as inputs, which `values` gives; what it makes itself there is an output named
-    NAME.own, and operands are outputs too. Returns the new inputs."""
+    NAME.own. Returns the new inputs."""
     model = onnx.load(path)
-    found, given = breaks(model), {}
-    expose(model, [node.input[0] for node in found])
-    for node in found:
+    given = {}
+    for node in breaks(model, kinds):
         for k, name in enumerate(node.output):
             given[name] = values[name]
             kind = onnx.helper.np_dtype_to_tensor_dtype(values[name].dtype)
@@ -101,10 +103,18 @@ def difference(got, want):
     return float(apart / (np.max(np.abs(want), initial=0) or 1))
 
 
-def explain(path, feeds, reference, isa=None):
+def stretches(source, feeds, want, isa=None, kinds=DYNAMIC):
+    """The largest difference of any value between breaks, each stretch starting from `want`."""
+    with tempfile.TemporaryDirectory(prefix="dspark-ties-") as place:
+        pieces = pathlib.Path(place) / "pieces.onnx"
+        got = answers(pieces, {**feeds, **cut(source, pieces, want, kinds)}, isa)
+        return max(difference(value, want[name.removesuffix(OWN)]) for name, value in got.items())
+
+
+def explain(path, feeds, reference, isa=None, tolerance=TOLERANCE):
     """(right, what to say). `reference` makes a runner of a model file: compare.ortRunner."""
     with tempfile.TemporaryDirectory(prefix="dspark-ties-") as place:
-        source, model, pieces = (pathlib.Path(place) / f"{name}.onnx" for name in ("source", "model", "pieces"))
+        source, model = (pathlib.Path(place) / f"{name}.onnx" for name in ("source", "model"))
         float_lstm.rewrite(path, source)
         rows = exposed(source, model)
         if not rows:
@@ -113,6 +123,18 @@ def explain(path, feeds, reference, isa=None):
         good, why = compareSteps(rows, answers(model, feeds, isa), want)
         if not good:
             return good, why
-        got = answers(pieces, {**feeds, **cut(source, pieces, want)}, isa)
-        apart = max(difference(value, want[name.removesuffix(OWN)]) for name, value in got.items())
-        return apart <= TOLERANCE, f"{why}; stretch by stretch {apart:.1e}"
+        apart = stretches(model, feeds, want, isa)
+        return apart <= tolerance, f"{why}; stretch by stretch {apart:.1e}"
+
+
+def explainStatic(path, feeds, reference):
+    """The same of QDQ forms: from the other engine's bytes each stretch gives its bytes, to a step."""
+    with tempfile.TemporaryDirectory(prefix="dspark-ties-") as place:
+        model, exposing = onnx.load(path), pathlib.Path(place) / "model.onnx"
+        found = breaks(model, STATIC)
+        if not found:
+            return False, "nothing is quantised by a constant scale"
+        expose(model, [node.output[0] for node in found])
+        onnx.save(model, exposing)
+        apart = stretches(path, feeds, reference(exposing)(feeds), kinds=STATIC)
+        return apart <= TOLERANCE, f"{len(found)} quantisations; stretch by stretch, to a step, {apart:.1e}"
