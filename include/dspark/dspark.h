@@ -131,6 +131,12 @@ typedef struct dspark_session_options {
   int32_t
       refuse_native_code; /* not 0: generated code in the plan is not loaded; catalogue kernels do its work */
   int32_t profile;        /* not 0: measure every step (dspark_session_profile) */
+  int32_t
+      adapt; /* not 0: choose again, from measured times, which device runs what, or how many threads run */
+  const char *const
+      *devices; /* plug-ins for devices of the plan, "NAME=LIBRARY.so[,CONFIG]"; lent for the call */
+  size_t device_count;
+  const char *learned; /* a file that dspark_session_save_learned wrote, to start with; NULL: none */
 } dspark_session_options;
 
 /* Times of one step, summed over the runs since the session was made. Valid until the next run. */
@@ -201,6 +207,10 @@ DSPARK_API dspark_status dspark_session_run_values(dspark_session *session, cons
 /* The result of the last successful run, valid until the next one. Errors: INVALID_ARGUMENT. */
 DSPARK_API dspark_status dspark_session_output_value(const dspark_session *session, size_t index,
                                                      dspark_value *value);
+
+/* Writes what a session with `adapt` and devices has learned, for this plan on this machine. Errors:
+ * IO_ERROR. */
+DSPARK_API dspark_status dspark_session_save_learned(const dspark_session *session, const char *path);
 
 /* Lines of a session made with `profile`; 0 without. */
 DSPARK_API size_t dspark_session_profile_count(dspark_session *session);

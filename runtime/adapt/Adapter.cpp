@@ -9,6 +9,7 @@ constexpr double kFailed = 1e9;    // seconds of a variant whose resource has fa
 constexpr double kWorthIt = 1.5;   // explored: what is predicted to be less than that much slower
 constexpr double kSurprise = 1.25; // first measured: what is slower than predicted by more than models err
 constexpr uint64_t kOld = 300;     // runs after which a measurement may be out of date
+constexpr int kMostPatience = 6;   // doublings of the time between canaries of what fails again and again
 constexpr double kNews = 0.05;     // change of the current estimate that asks the solver again
 
 } // namespace
@@ -25,6 +26,46 @@ void Adapter::seed(int64_t key, AssignmentProblem predicted) {
   buckets[key].problem = std::move(predicted);
 }
 
+// As if it had been measured here.
+void Adapter::recall(Bucket &bucket, const LearnedBucket &learned) {
+  for (size_t r = 0; r < bucket.estimates.size(); ++r)
+    for (size_t v = 0; v < bucket.estimates[r].size(); ++v)
+      for (size_t i = 0; i < Estimate::kEnough && learned.seconds[r][v] > 0; ++i)
+        bucket.estimates[r][v].add(learned.seconds[r][v]);
+  bucket.current = learned.current;
+  bucket.ratio = ratioOf(bucket);
+}
+
+void Adapter::learn(const LearnedBucket &learned) {
+  bool fits =
+      learned.seconds.size() == problem.regions.size() && learned.current.size() == problem.regions.size();
+  for (size_t r = 0; fits && r < problem.regions.size(); ++r) {
+    size_t variants = problem.regions[r].variants.size();
+    fits = learned.seconds[r].size() == variants && learned.current[r] >= 0 &&
+           size_t(learned.current[r]) < variants;
+  }
+  if (fits)
+    known[learned.bucket] = learned;
+}
+
+std::vector<LearnedBucket> Adapter::learned() const {
+  std::vector<LearnedBucket> list;
+  for (const auto &[key, bucket] : buckets) {
+    if (bucket.current.empty())
+      continue;
+    LearnedBucket &entry = list.emplace_back(LearnedBucket{key, {}, bucket.current});
+    for (const std::vector<Estimate> &estimates : bucket.estimates) {
+      std::vector<double> &seconds = entry.seconds.emplace_back();
+      for (const Estimate &estimate : estimates)
+        seconds.push_back(estimate.isMeasured() ? estimate.undisturbed() : 0);
+    }
+  }
+  for (const auto &[key, entry] : known)
+    if (!buckets.contains(key) || buckets.at(key).current.empty())
+      list.push_back(entry);
+  return list;
+}
+
 Adapter::Bucket &Adapter::bucketOf(int64_t key) {
   auto [it, isNew] = buckets.try_emplace(key);
   Bucket &bucket = it->second;
@@ -37,6 +78,8 @@ Adapter::Bucket &Adapter::bucketOf(int64_t key) {
         estimates.emplace_back(variant.seconds);
       bucket.measuredAt.emplace_back(region.variants.size(), 0);
     }
+    if (auto found = known.find(key); found != known.end())
+      recall(bucket, found->second);
     bucket.current = solveAssignment(estimated(bucket)).variants;
   }
   return bucket;
@@ -67,8 +110,8 @@ double Adapter::estimateOf(const Bucket &bucket, size_t region, size_t variant) 
                                : estimate.predicted() * bucket.ratio * resource.slowdown;
 }
 
-AssignmentProblem Adapter::estimated(const Bucket &bucket) const {
-  AssignmentProblem now = bucket.problem;
+const AssignmentProblem &Adapter::estimated(Bucket &bucket) const {
+  AssignmentProblem &now = bucket.problem;
   now.deviceBytes = problem.deviceBytes;
   for (size_t r = 0; r < now.regions.size(); ++r)
     for (size_t v = 0; v < now.regions[r].variants.size(); ++v)
@@ -78,14 +121,14 @@ AssignmentProblem Adapter::estimated(const Bucket &bucket) const {
 
 void Adapter::switchTo(Bucket &bucket, const std::vector<int> &to, const char *reason, double from,
                        double seconds) {
-  log.push_back({run, currentKey, reason, bucket.current, to, from, seconds});
+  log.push_back({run, currentKey, reason, "", bucket.current, to, from, seconds});
   ++switched;
   bucket.current = to;
   bucket.agreed = 0;
 }
 
 void Adapter::reconsider(Bucket &bucket, const char *reason, bool atOnce) {
-  AssignmentProblem now = estimated(bucket);
+  const AssignmentProblem &now = estimated(bucket);
   AssignmentSolution current = evaluateAssignment(now, bucket.current);
   bool isNews = std::fabs(current.seconds - bucket.solvedAt) > kNews * bucket.solvedAt;
   if (!bucket.isStale && !isNews && !atOnce && bucket.agreed == 0)
@@ -165,7 +208,7 @@ void Adapter::report(const std::vector<double> &seconds) {
       estimate.suspect();
     double slowdown = isSurprise ? estimate.measured() / expected : estimate.acceptDrift();
     if (!resource.isMarked)
-      resource = {true, false, false, 1, run};
+      resource = {true, false, false, 1, run, resource.faults};
     resource.slowdown = std::max(resource.slowdown, slowdown);
   }
   bucket.ratio = ratioOf(bucket);
@@ -182,12 +225,13 @@ void Adapter::report(const std::vector<double> &seconds) {
 
 bool Adapter::fault(size_t region) {
   Bucket &bucket = bucketOf(currentKey);
-  resources[size_t(resourceOf(region, bucket.planned[region]))] = {true, true, true, 1, run};
+  Resource &failed = resources[size_t(resourceOf(region, bucket.planned[region]))];
+  failed = {true, true, true, 1, run, failed.faults + 1};
   for (auto &[key, other] : buckets) {
     if (other.current.empty()) // seeded, never run
       continue;
     other.isStale = true;
-    AssignmentProblem now = estimated(other);
+    const AssignmentProblem &now = estimated(other);
     AssignmentSolution best = solveAssignment(now);
     if (best.variants != other.current)
       switchTo(other, best.variants, "fault", evaluateAssignment(now, other.current).seconds, best.seconds);
@@ -211,10 +255,12 @@ void Adapter::setDeviceBytes(std::vector<double> bytes) {
 }
 
 std::optional<int> Adapter::canary() const {
-  for (size_t i = 0; i < resources.size(); ++i)
-    if (resources[i].isMarked && run > resources[i].since &&
-        (run - resources[i].since) % uint64_t(options.canaryEvery) == 0)
+  for (size_t i = 0; i < resources.size(); ++i) {
+    const Resource &resource = resources[i];
+    uint64_t every = uint64_t(options.canaryEvery) << std::clamp(resource.faults - 1, 0, kMostPatience);
+    if (resource.isMarked && run > resource.since && (run - resource.since) % every == 0)
       return int(i);
+  }
   return std::nullopt;
 }
 
@@ -228,7 +274,9 @@ void Adapter::reportCanary(int index, double ratio) {
   }
   // A resource that no canary found slow is as it was: what was measured there is the truth.
   bool wasSlow = resource.isConfirmed;
+  int faults = resource.faults;
   resource = {};
+  resource.faults = faults;
   if (!wasSlow)
     return;
   int64_t key = currentKey;

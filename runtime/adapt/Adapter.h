@@ -35,8 +35,16 @@ struct AdaptEvent {
   uint64_t run = 0;
   int64_t bucket = 0;
   std::string reason;                    // "faster", "drift", "fault", "memory", "recovered"
+  std::string detail;                    // of a fault: what the device said
   std::vector<int> from, to;             // variants per region; equal where only a mark changed
   double fromSeconds = 0, toSeconds = 0; // both estimates
+};
+
+/// What runs have taught about one bucket.
+struct LearnedBucket {
+  int64_t bucket = 0;
+  std::vector<std::vector<double>> seconds; // per region, variant: measured; 0: not
+  std::vector<int> current;                 // variants per region
 };
 
 class Adapter {
@@ -62,13 +70,17 @@ public:
   /// How long the canary took in units of what it took when nothing was wrong; infinite if it failed.
   void reportCanary(int resource, double ratio);
 
+  /// For another Adapter of the same problem: after seed() and before the bucket's first next().
+  std::vector<LearnedBucket> learned() const;
+  void learn(const LearnedBucket &bucket);
+
   /// All changes so far; the caller may take them away.
   std::vector<AdaptEvent> &events() { return log; }
   uint64_t switches() const { return switched; }
 
 private:
   struct Bucket {
-    AssignmentProblem problem;                     // with predicted seconds
+    AssignmentProblem problem;                     // its seconds are estimates whenever it is solved
     std::vector<std::vector<Estimate>> estimates;  // per region, variant
     std::vector<std::vector<uint64_t>> measuredAt; // the run of the last measurement
     std::vector<int> current, planned;             // planned: current, or with one region explored
@@ -83,11 +95,13 @@ private:
     bool isConfirmed = false; // by a canary that was slow, too
     double slowdown = 1;
     uint64_t since = 0;
+    int faults = 0; // so far: each makes the next canary wait longer
   };
 
   Bucket &bucketOf(int64_t key);
+  void recall(Bucket &bucket, const LearnedBucket &learned);
   double ratioOf(const Bucket &bucket) const;
-  AssignmentProblem estimated(const Bucket &bucket) const;
+  const AssignmentProblem &estimated(Bucket &bucket) const;
   double estimateOf(const Bucket &bucket, size_t region, size_t variant) const;
   void reconsider(Bucket &bucket, const char *reason, bool atOnce);
   void switchTo(Bucket &bucket, const std::vector<int> &to, const char *reason, double from, double seconds);
@@ -97,6 +111,7 @@ private:
   AssignmentProblem problem;
   AdaptOptions options;
   std::map<int64_t, Bucket> buckets;
+  std::map<int64_t, LearnedBucket> known; // of buckets that have not run yet
   std::vector<Resource> resources;
   std::vector<AdaptEvent> log;
   uint64_t run = 0, switched = 0, lastExplored = 0;

@@ -28,6 +28,8 @@ public:
   bool isMeasured() const { return count >= kEnough; }
   double measured() const { return least; }
   double predicted() const { return prediction; }
+  /// Measured before a drift that was not taken back.
+  double undisturbed() const { return before > 0 ? before : least; }
 
 private:
   double usual() const; // median of the window without the newest measurements

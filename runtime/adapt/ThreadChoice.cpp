@@ -1,4 +1,5 @@
 #include "runtime/adapt/ThreadChoice.h"
+#include "runtime/adapt/Spin.h"
 #include <chrono>
 
 namespace dspark {
@@ -12,18 +13,6 @@ AssignmentProblem problemOf(double oneThread, double allThreads) {
   problem.transfers.resize(4);
   problem.regions = {{{{kOne, oneThread, 0, 0}, {kAll, allThreads, 0, 0}}}};
   return problem;
-}
-
-// About ten microseconds of dependent arithmetic.
-void spin(void *, uint32_t begin, uint32_t end, int) {
-  volatile double sink = 0;
-  for (uint32_t tile = begin; tile < end; ++tile) {
-    double x = 1;
-    for (int i = 0; i < 2500; ++i)
-      x = x * 0.999 + 0.001;
-    sink = x;
-  }
-  (void)sink;
 }
 
 } // namespace

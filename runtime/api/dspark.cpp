@@ -139,6 +139,15 @@ Status makeSession(const dspark_plan &plan, const dspark_session_options *given,
   chosen.threads = options.threads;
   chosen.memoryLimit = options.memory_limit;
   chosen.nativeCode = options.refuse_native_code == 0;
+  chosen.adapt = options.adapt != 0;
+  chosen.learned = options.learned ? options.learned : "";
+  if (options.device_count > kMaxPlanDevices || (options.device_count > 0 && !options.devices))
+    return invalidArgument("device_count is " + std::to_string(options.device_count) +
+                           ", expected devices, at most " + std::to_string(kMaxPlanDevices));
+  for (size_t i = 0; i < options.device_count; ++i) {
+    DSPARK_ASSIGN_OR_RETURN(DeviceSpec spec, DeviceSpec::parse(options.devices[i] ? options.devices[i] : ""));
+    chosen.devices.push_back(std::move(spec));
+  }
   if (options.isa && !isaFromName(options.isa, chosen.isa))
     return invalidArgument("isa is '" + std::string(options.isa) + "', expected baseline, avx2 or avx512");
   DSPARK_ASSIGN_OR_RETURN(auto session, Session::create(plan.program, chosen));
@@ -366,6 +375,14 @@ dspark_status dspark_session_output_value(const dspark_session *session, size_t 
     dspark_type type = tree ? describe(*tree, typeNodes) : dspark_type{};
     *value = handedOut(session->session->outputValue(index), tree ? &type : nullptr, session->outputItems);
     return Status::ok();
+  });
+}
+
+dspark_status dspark_session_save_learned(const dspark_session *session, const char *path) {
+  return guarded([&]() -> Status {
+    if (!session || !path)
+      return nullArgument(session ? "path" : "session");
+    return session->session->saveLearned(path);
   });
 }
 

@@ -1,9 +1,11 @@
 // What all traces of one session share.
 #pragma once
 #include "kernels/common/isa.h"
+#include "planning/CostModel.h"
 #include "runtime/executor/Profile.h"
 #include "runtime/executor/Program.h"
 #include "runtime/executor/RecordObserver.h"
+#include "runtime/executor/SessionDevices.h"
 #include "runtime/executor/ThreadPool.h"
 #include "runtime/memory/RunStrings.h"
 #include <deque>
@@ -47,6 +49,11 @@ struct Context {
   Profile *profile = nullptr; // null: not measured
   RecordObserver *observer = nullptr;
   bool isSerial = false; // this run takes the calling thread only
+  SessionDevices devices;
+  Placement placement;                        // of what is traced next
+  std::vector<double> *regionTimes = nullptr; // by region, added to by each run; null: not measured
+  double slowdown = 1;                        // of the CPU, with virtual time
+  const CostModel *timeModel = nullptr;       // virtual time: what the CPU does takes what this predicts
 };
 
 } // namespace dspark

@@ -162,6 +162,7 @@ StepInfo Program::readStep(const fb::Step &step, int &index) {
   info.dims = viewOf(step.dims());
   info.symbol = std::string(viewOf(step.symbol()));
   info.index = index++;
+  info.kernel = viewOf(step.kernel());
   const auto *locations = planFile->plan().locations();
   if (locations && step.location() < locations->size())
     info.location = viewOf(locations->Get(step.location()));
@@ -205,9 +206,13 @@ void Program::readRegions() {
   deviceNames = {"cpu"};
   for (unsigned i = 0; plan.devices() && i < plan.devices()->size(); ++i)
     deviceNames.push_back(plan.devices()->Get(i)->name()->str());
+  stepRegions.assign(main.steps.size(), -1);
   for (unsigned i = 0; plan.regions() && i < plan.regions()->size(); ++i) {
     const fb::Region &region = *plan.regions()->Get(i);
-    RegionInfo &info = regionInfos.emplace_back(RegionInfo{viewOf(region.steps()), {}, region.chosen()});
+    RegionInfo &info =
+        regionInfos.emplace_back(RegionInfo{viewOf(region.steps()), {}, region.chosen(), region.pinned()});
+    for (int step : info.steps)
+      stepRegions[size_t(step)] = int(i);
     for (const fb::RegionVariant *variant : *region.variants())
       info.variants.push_back({variant->device(), variant->seconds(), variant->bytes()});
   }

@@ -40,9 +40,9 @@ struct StepInfo {
   std::vector<Attr> attrs;
   std::span<const int32_t> dims; // Dims steps: expression ids
   std::vector<BlockInfo> blocks;
-  std::string symbol; // generated code, "" if none
-  std::string_view location;
-  int index; // number of the step in the plan, in file order
+  std::string symbol;                // generated code, "" if none
+  std::string_view location, kernel; // kernel: the row to prefer, "" if none
+  int index;                         // number of the step in the plan, in file order
 
   /// "node 'conv1' (conv)" for messages.
   std::string where() const;
@@ -82,6 +82,7 @@ struct RegionInfo {
   std::span<const int32_t> steps; // in body().steps
   std::vector<Variant> variants;  // the CPU's among them
   int chosen;                     // by the compiler
+  bool isPinned;                  // and nothing but a fault changes it
 };
 
 class Program {
@@ -101,6 +102,8 @@ public:
   /// The names of the devices that regions may run on; devices()[0] is "cpu".
   std::span<const std::string> devices() const { return deviceNames; }
   std::span<const RegionInfo> regions() const { return regionInfos; }
+  /// Of a step of the body; -1 if it is in none.
+  int regionOf(size_t step) const { return stepRegions[step]; }
 
   /// The expression as text, "?" for -1.
   std::string dimText(int expression) const;
@@ -132,6 +135,7 @@ private:
   std::vector<std::string> symbolNames;
   std::vector<std::string> deviceNames;
   std::vector<RegionInfo> regionInfos;
+  std::vector<int> stepRegions; // of each step of the body
   int steps = 0;
   std::vector<std::string> missing; // operators without an entry, with the first node that uses each
 

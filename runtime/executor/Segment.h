@@ -3,6 +3,7 @@
 // next.
 #pragma once
 #include "kernels/common/kernel.h"
+#include "runtime/device/Device.h"
 #include "runtime/executor/Program.h"
 #include "runtime/memory/Arena.h"
 #include <deque>
@@ -21,6 +22,7 @@ struct Storage {
     Slot,     // slots[index] of the running trace: lent by the caller, or made by a loop
     Constant, // at `data`, for as long as the plan or segment lives
     Buffer,   // buffers[index], in the arena
+    Remote,   // in the memory of devices only
   };
   Kind kind = Kind::Known;
   int index = -1;
@@ -65,11 +67,29 @@ struct TraceState {
   int slots = 0;
 };
 
-/// One kernel call.
+/// What the session has a device do, or waits for.
+struct DeviceCommand {
+  enum class Kind : uint8_t { CopyIn, CopyOut, Launch, Wait };
+  Kind kind = Kind::Wait;
+  int device = 0;
+  int64_t offset = 0;                  // of copies: in the segment's block of the device
+  uint64_t bytes = 0;                  // of copies; the host's side is the record's view
+  double seconds = 0;                  // of copies, as the device's facts predict
+  int awaited = -1;                    // of Wait: the command
+  int region = -1;                     // that it is counted to
+  int value = -1;                      // of copies
+  dspark_device_ticket ticket = 0;     // in the run going on
+  std::unique_ptr<PreparedStep> ready; // of Launch
+};
+
+/// One kernel call, or one command to a device.
 struct Record {
-  const Kernel *kernel = nullptr;
-  const StepInfo *step = nullptr;
-  std::string_view op;                             // the step's, or what a step on a list needs done
+  const Kernel *kernel = nullptr; // of copies and waits: null. What a device launches has the CPU's kernel
+  const StepInfo *step = nullptr; // of copies and waits: null
+  int command = -1;               // in Segment::commands; -1: the CPU runs the kernel
+  int region = -1;                // of the plan
+  double predicted = 0;           // seconds; only where the session's time is virtual
+  std::string_view op;            // the step's, or what a step on a list needs done
   uint32_t firstView = 0, inputs = 0, outputs = 0; // in Segment::views
   bool isSmall = false;                            // runs on the calling thread
   bool hasStrings = false;
@@ -110,6 +130,8 @@ struct Segment {
 
   std::vector<Record> records;
   std::vector<TensorView> views;
+  std::vector<std::unique_ptr<DeviceMemory>> blocks; // by device; null where none is used
+  std::vector<DeviceCommand> commands;
   struct Patch {
     uint32_t view;
     int slot;

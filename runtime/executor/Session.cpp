@@ -1,7 +1,7 @@
 #include "runtime/executor/Session.h"
-#include "planning/MachineProfile.h"
 #include "runtime/executor/Contents.h"
 #include "runtime/executor/CpuLimits.h"
+#include "runtime/executor/MachineModel.h"
 #include "runtime/format/Hash.h"
 #include <algorithm>
 #include <chrono>
@@ -38,7 +38,12 @@ StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program
                            std::to_string(kMaxThreads));
   int threads = options.threads > 0 ? options.threads : defaultThreads();
   uint64_t limit = std::min(options.memoryLimit > 0 ? options.memoryLimit : machineMemory(), kLargestLimit);
-  return std::unique_ptr<Session>(new Session(std::move(program), options, threads, limit));
+  std::unique_ptr<Session> session(new Session(std::move(program), options, threads, limit));
+  if (!options.devices.empty())
+    DSPARK_RETURN_IF_ERROR(
+        session->context.devices.open(*session->plan, options.devices, options.deviceDeadline));
+  DSPARK_RETURN_IF_ERROR(session->startDevices(options));
+  return session;
 }
 
 namespace {
@@ -193,16 +198,21 @@ Status Session::checkInputs(std::span<const BorrowedValue> inputs, TraceState &s
   return Status::ok();
 }
 
-StatusOr<Trace *> Session::traceFor(std::span<const BorrowedValue> inputs) {
+Status Session::readKey(std::span<const BorrowedValue> inputs) {
   if (inputs.size() != plan->inputs().size())
     return invalidArgument("there are " + std::to_string(inputs.size()) + " inputs, expected " +
                            std::to_string(plan->inputs().size()));
   key.clear();
   for (const BorrowedValue &input : inputs)
     DSPARK_RETURN_IF_ERROR(appendKey(input, key, 0));
+  return Status::ok();
+}
+
+StatusOr<Trace *> Session::traceFor(std::span<const BorrowedValue> inputs) {
+  DSPARK_RETURN_IF_ERROR(readKey(inputs));
   ++context.clock;
   for (Bound &bound : traces)
-    if (bound.key == key) {
+    if (bound.key == key && bound.placement == context.placement) {
       bound.lastUse = context.clock;
       return bound.trace.get();
     }
@@ -214,11 +224,21 @@ StatusOr<Trace *> Session::traceFor(std::span<const BorrowedValue> inputs) {
   std::vector<const void *> slots;
   for (const BorrowedValue &input : inputs)
     forTensors(input, [&](const BorrowedTensor &tensor) { slots.push_back(tensor.data); });
-  DSPARK_ASSIGN_OR_RETURN(auto trace, Trace::create(context, std::move(state), 0, std::move(slots)));
+  StatusOr<std::unique_ptr<Trace>> made = Trace::create(context, state, 0, slots);
+  if (!made.isOk() && made.status().code() == Code::OutOfMemory && context.devices.fault().device != 0) {
+    // Devices also hold what other placements and shapes need.
+    std::erase_if(traces, [](const Bound &bound) { return !bound.placement.empty(); });
+    context.devices.keepWeightsOf(*plan, context.placement);
+    context.devices.takeFault();
+    made = Trace::create(context, std::move(state), 0, std::move(slots));
+  }
+  if (!made.isOk())
+    return made.status();
+  std::unique_ptr<Trace> trace = std::move(*made);
   if (traces.size() >= kMaxTraces)
     traces.erase(std::min_element(traces.begin(), traces.end(),
                                   [](auto &a, auto &b) { return a.lastUse < b.lastUse; }));
-  traces.push_back({key, std::move(trace), context.clock});
+  traces.push_back({key, context.placement, std::move(trace), context.clock});
   return traces.back().trace.get();
 }
 
@@ -353,15 +373,13 @@ Status Session::run(std::span<const BorrowedValue> inputs) {
 Status Session::runAdapted(Trace &trace) {
   auto bucket = int64_t(hashBytes(std::as_bytes(std::span(key))));
   if (!threadChoice->knows(bucket)) {
-    static const MachineProfile machine = [] {
-      std::string ignored; // a profile that cannot be used costs a few runs, no more
-      return MachineProfile::ofThisMachine(ignored);
-    }();
     double one = 0, all = 0, footprint = double(trace.firstSegment().lowerBound);
     for (const Record &record : trace.firstSegment().records) {
+      if (!record.kernel)
+        continue;
       CostFeatures f = costFeatures(*record.kernel, record.call, record.work, 0);
-      one += machine.model.predict(f, footprint, 1);
-      all += machine.model.predict(f, footprint, context.pool.threads());
+      one += modelOfThisMachine().predict(f, footprint, 1);
+      all += modelOfThisMachine().predict(f, footprint, context.pool.threads());
     }
     threadChoice->seed(bucket, std::max(one, 1e-9), std::max(all, 1e-9));
   }
@@ -378,10 +396,29 @@ Status Session::runAdapted(Trace &trace) {
 }
 
 std::vector<AdaptEvent> Session::takeAdaptEvents() {
-  return threadChoice ? threadChoice->takeEvents() : std::vector<AdaptEvent>();
+  if (threadChoice)
+    return threadChoice->takeEvents();
+  return placementChoice ? placementChoice->takeEvents() : std::exchange(deviceEvents, {});
 }
 
+// A run that a device fails is repeated without it, from the start: inputs are only lent and nothing else has
+// changed.
 Status Session::runAlone(std::span<const BorrowedValue> inputs) {
+  for (++runs;;) {
+    if (placementChoice)
+      DSPARK_RETURN_IF_ERROR(choosePlacement(inputs));
+    Status status = runOnce(inputs);
+    context.regionTimes = nullptr;
+    DeviceFault fault = context.devices.takeFault();
+    if (status.isOk() && placementChoice && !context.profile && !context.observer)
+      placementChoice->report(regionTimes);
+    if (status.isOk() || fault.device == 0 || context.placement.empty())
+      return status;
+    leaveDevice(fault);
+  }
+}
+
+Status Session::runOnce(std::span<const BorrowedValue> inputs) {
   DSPARK_ASSIGN_OR_RETURN(Trace * trace, traceFor(inputs));
   DSPARK_RETURN_IF_ERROR(lend(inputs, *trace));
   context.strings.reset();
@@ -394,55 +431,6 @@ Status Session::runAlone(std::span<const BorrowedValue> inputs) {
   figures.arenaBytes = trace->lastSegment().arenaBytes;
   figures.lowerBound = trace->lastSegment().lowerBound;
   return takeOutputs(*trace);
-}
-
-StatusOr<BoundPlan> Session::bind(std::span<const BorrowedTensor> inputs) { return bind(asValues(inputs)); }
-
-namespace {
-
-// Bit k: operand k is a constant of the plan. Calls that make parts of a step on lists have none.
-uint64_t constantOperands(const Program &program, const Record &record) {
-  uint64_t mask = 0;
-  if (record.step->kind == fb::StepKind::Kernel)
-    for (size_t k = 0; k < record.step->inputs.size() && k < 64; ++k)
-      if (int value = record.step->inputs[k];
-          value >= 0 && program.values()[size_t(value)].kind == fb::ValueKind::Constant)
-        mask |= uint64_t(1) << k;
-  return mask;
-}
-
-} // namespace
-
-StatusOr<BoundPlan> Session::bind(std::span<const BorrowedValue> inputs) {
-  DSPARK_ASSIGN_OR_RETURN(Trace * trace, traceFor(inputs));
-  const Segment &segment = trace->firstSegment();
-  BoundPlan bound;
-  bound.arenaBytes = segment.arenaBytes;
-  bound.lowerBound = segment.lowerBound;
-  bound.endsAt = segment.endStep;
-  std::vector<char> isCounted(plan->values().size());
-  for (const Record &record : segment.records) {
-    BoundStep step{record.step,
-                   record.kernel,
-                   {},
-                   {},
-                   record.work.flops,
-                   record.work.bytes,
-                   record.work.tiles[0],
-                   costFeatures(*record.kernel, record.call, record.work, constantOperands(*plan, record))};
-    for (int value : record.step->inputs)
-      if (value >= 0 && !std::exchange(isCounted[size_t(value)], 1))
-        bound.constantBytes += double(plan->values()[size_t(value)].bytes.size());
-    for (const TensorView &view : record.call.out) {
-      TensorInfo info;
-      if (view.present())
-        info = TensorInfo::make(view.type, std::vector<Dim>(view.dims, view.dims + view.rank));
-      step.results.push_back(std::move(info));
-      step.offsets.push_back(static_cast<const std::byte *>(view.data) - context.arena(0).at(0));
-    }
-    bound.steps.push_back(std::move(step));
-  }
-  return bound;
 }
 
 MemoryFigures Session::memory() const {

@@ -2,6 +2,8 @@
 // shapes is traced once; after that a run of it allocates nothing and only walks records.
 #pragma once
 #include "planning/CostFeatures.h"
+#include "runtime/adapt/LearnedTable.h"
+#include "runtime/adapt/PlacementChoice.h"
 #include "runtime/adapt/ThreadChoice.h"
 #include "runtime/executor/Context.h"
 #include "runtime/executor/Strided.h"
@@ -15,9 +17,18 @@ struct SessionOptions {
   int threads = 0;          // 0: as many as the affinity mask and cgroup quota allow
   uint64_t memoryLimit = 0; // bytes for tensors and scratch, weights not counted; 0: what the machine has
   Isa isa = activeIsa();    // no kernel above this level
-  /// Chooses per shape, from measured times, whether a run uses all threads or one. Results are the same.
+  /// Chooses per shape, from measured times: which device runs which region where there are devices, else
+  /// whether a run uses all threads or one, which changes no results.
   bool adapt = false;
-  bool nativeCode = true; // false: generated code is not loaded, catalogue kernels do its work
+  /// What was learned before is read from this file; "" begins anew. A file of another machine or plan is
+  /// ignored, which Session::notes() tells.
+  std::string learned;
+  /// For simulations: nothing is measured, steps on the CPU take what the generic profile predicts, devices
+  /// what they say.
+  bool virtualTime = false;
+  bool nativeCode = true;          // false: generated code is not loaded, catalogue kernels do its work
+  std::vector<DeviceSpec> devices; // plug-ins for the plan's devices; steps of others run on the CPU
+  double deviceDeadline = kDeviceDeadline; // seconds until a device that does not answer is given up
 };
 
 struct MemoryFigures {
@@ -42,12 +53,25 @@ struct BoundStep {
   double flops, bytes;
   uint32_t tiles; // of the first phase
   CostFeatures cost;
+  int device; // that runs it; the kernel is the CPU's
+  /// The call, and which of its operands are constants; valid until a run or bind with other shapes.
+  const Record *record;
+  uint64_t constants;
+};
+/// A value on its way from one device to another, one of which is the CPU.
+struct BoundTransfer {
+  int value;
+  int from, to;
+  uint64_t bytes;
 };
 struct BoundPlan {
   std::vector<BoundStep> steps;
+  std::vector<BoundTransfer> transfers;
   int64_t arenaBytes = 0, lowerBound = 0;
-  double constantBytes = 0;         // of the weights that the steps read, each once
-  const StepInfo *endsAt = nullptr; // the step beyond which only data tells what runs; null: all is bound
+  double constantBytes = 0;          // of the weights that the steps read, each once
+  std::vector<double> valueBytes;    // by value; 0 where nothing tells
+  std::vector<uint64_t> deviceBytes; // by device: of its memory, weights not counted
+  const StepInfo *endsAt = nullptr;  // the step beyond which only data tells what runs; null: all is bound
 };
 
 class Session {
@@ -75,6 +99,20 @@ public:
   StatusOr<BoundPlan> bind(std::span<const BorrowedTensor> inputs);
   StatusOr<BoundPlan> bind(std::span<const BorrowedValue> inputs);
 
+  /// Runs later calls with that placement instead of the compiler's; what it puts on devices that are not
+  /// there stays on the CPU.
+  void place(Placement placement);
+  const SessionDevices &devices() const { return context.devices; }
+  /// Writes what adaptation has learned, for this machine and plan.
+  Status saveLearned(const std::string &path) const;
+  /// What the caller should know and has no other place: devices of the plan that were not given, a learned
+  /// table that was ignored.
+  const std::vector<std::string> &notes() const { return noted; }
+  /// With virtual time: the CPU takes so many times longer from now on.
+  void setVirtualSlowdown(double factor) { context.slowdown = factor; }
+  /// Seconds by region of the last run with SessionOptions::adapt and devices.
+  std::span<const double> regionSeconds() const { return regionTimes; }
+
   /// Measures every record of later runs; null stops that. The profile is the caller's.
   void setProfile(Profile *profile) { context.profile = profile; }
   /// Shows every record of later runs to `observer`, which stays the caller's; null stops that.
@@ -86,6 +124,7 @@ public:
 private:
   struct Bound {
     std::vector<int64_t> key;
+    Placement placement;
     std::unique_ptr<Trace> trace;
     uint64_t lastUse;
   };
@@ -94,6 +133,13 @@ private:
   StatusOr<Trace *> traceFor(std::span<const BorrowedValue> inputs);
   Status checkInputs(std::span<const BorrowedValue> inputs, TraceState &state) const;
   Status runAlone(std::span<const BorrowedValue> inputs);
+  Status runOnce(std::span<const BorrowedValue> inputs);
+  Status readKey(std::span<const BorrowedValue> inputs);
+  Status choosePlacement(std::span<const BorrowedValue> inputs);
+  void readLearned(const std::string &path);
+  LearnedFor whom() const;
+  void leaveDevice(const DeviceFault &fault);
+  Status startDevices(const SessionOptions &options);
   Status runAdapted(Trace &trace);
   Status lend(std::span<const BorrowedValue> inputs, Trace &trace);
   Status takeOutputs(const Trace &trace);
@@ -109,8 +155,13 @@ private:
   std::deque<Block> outputCopies;    // what must outlive the run elsewhere: the caller's inputs, strings
   size_t outputCopiesUsed = 0;
   std::vector<OutputValue> outputViews;
-  std::unique_ptr<ThreadChoice> threadChoice; // null: all threads
-  MemoryFigures figures;                      // of the last run
+  std::unique_ptr<ThreadChoice> threadChoice;       // null: all threads
+  std::unique_ptr<PlacementChoice> placementChoice; // null: the compiler's
+  std::vector<double> regionTimes;
+  std::vector<std::string> noted;
+  std::vector<AdaptEvent> deviceEvents; // faults without adaptation
+  uint64_t runs = 0;
+  MemoryFigures figures; // of the last run
   std::atomic<bool> isRunning{false};
 };
 

@@ -33,9 +33,11 @@ const std::vector<PlacedTensor> *Trace::staticResults() const {
 Status Trace::run() {
   for (Segment *segment = root.get();;) {
     if (context.profile || context.observer)
-      executeMeasured(*segment);
+      DSPARK_RETURN_IF_ERROR(executeMeasured(*segment));
+    else if (context.regionTimes)
+      DSPARK_RETURN_IF_ERROR(executeTimed(*segment));
     else
-      execute(*segment);
+      DSPARK_RETURN_IF_ERROR(execute(*segment));
     // Kernels on strings tell what they could not do instead of failing.
     DSPARK_RETURN_IF_ERROR(Status(context.strings.problem()));
     if (segment->end == SegmentEnd::Return) {
@@ -48,17 +50,29 @@ Status Trace::run() {
   }
 }
 
-void Trace::execute(Segment &segment) {
+void Trace::patch(Segment &segment) {
   for (Segment::Patch patch : segment.patches)
     segment.views[patch.view].data = const_cast<void *>(slots[size_t(patch.slot)]);
-  for (const Record &record : segment.records)
-    runRecord(record);
 }
 
-void Trace::executeMeasured(Segment &segment) {
-  for (Segment::Patch patch : segment.patches)
-    segment.views[patch.view].data = const_cast<void *>(slots[size_t(patch.slot)]);
+Status Trace::execute(Segment &segment) {
+  patch(segment);
+  for (const Record &record : segment.records)
+    if (record.command >= 0)
+      DSPARK_RETURN_IF_ERROR(runCommand(segment, record));
+    else
+      runRecord(record);
+  return Status::ok();
+}
+
+// What devices did is asked of them afterwards.
+Status Trace::executeMeasured(Segment &segment) {
+  patch(segment);
   for (const Record &record : segment.records) {
+    if (record.command >= 0) {
+      DSPARK_RETURN_IF_ERROR(runCommand(segment, record));
+      continue;
+    }
     if (context.observer)
       context.observer->before(*record.step, *record.kernel, record.call);
     auto start = Profile::Clock::now();
@@ -69,6 +83,88 @@ void Trace::executeMeasured(Segment &segment) {
     if (context.observer)
       context.observer->after(*record.step, *record.kernel, record.call);
   }
+  for (const Record &record : segment.records)
+    if (record.step && record.command >= 0 && context.profile) {
+      const DeviceCommand &command = segment.commands[size_t(record.command)];
+      DSPARK_ASSIGN_OR_RETURN(double seconds, context.devices.device(command.device)->wait(command.ticket));
+      auto now = Profile::Clock::now();
+      auto taken =
+          std::chrono::duration_cast<Profile::Clock::duration>(std::chrono::duration<double>(seconds));
+      context.profile->add(record.step, record.kernel, now - taken, now, record.work.bytes,
+                           record.work.flops);
+    }
+  return Status::ok();
+}
+
+// The clock is read where the region changes.
+Status Trace::executeTimed(Segment &segment) {
+  patch(segment);
+  std::vector<double> &times = *context.regionTimes;
+  bool isVirtual = context.timeModel != nullptr;
+  int region = -1;
+  auto start = Profile::Clock::now();
+  auto turnTo = [&](int next) {
+    if (next == region || isVirtual)
+      return;
+    auto now = Profile::Clock::now();
+    if (region >= 0)
+      times[size_t(region)] += std::chrono::duration<double>(now - start).count();
+    region = next;
+    start = now;
+  };
+  for (const Record &record : segment.records) {
+    turnTo(record.command >= 0 ? -1 : record.region);
+    if (record.command >= 0)
+      DSPARK_RETURN_IF_ERROR(runCommand(segment, record));
+    else
+      runRecord(record);
+    if (isVirtual && record.command < 0 && record.region >= 0)
+      times[size_t(record.region)] += record.predicted * context.slowdown;
+  }
+  turnTo(-1);
+  return addDeviceTimes(segment);
+}
+
+// Launches count with what they took, copies with what they took longer than the link's facts say, which is
+// part of what the choice of a device is weighed by anyway.
+Status Trace::addDeviceTimes(Segment &segment) {
+  for (const DeviceCommand &command : segment.commands) {
+    if (command.kind == DeviceCommand::Kind::Wait || command.region < 0)
+      continue;
+    DSPARK_ASSIGN_OR_RETURN(double seconds, context.devices.device(command.device)->wait(command.ticket));
+    bool isLaunch = command.kind == DeviceCommand::Kind::Launch;
+    (*context.regionTimes)[size_t(command.region)] +=
+        isLaunch ? seconds : std::max(0.0, seconds - command.seconds);
+  }
+  return Status::ok();
+}
+
+Status Trace::runCommand(Segment &segment, const Record &record) {
+  DeviceCommand &command = segment.commands[size_t(record.command)];
+  Device &device = *context.devices.device(command.device);
+  const DeviceMemory *block = segment.blocks[size_t(command.device)].get();
+  auto given = [&]() -> StatusOr<dspark_device_ticket> {
+    switch (command.kind) {
+    case DeviceCommand::Kind::CopyIn:
+      return device.copyIn(*block, uint64_t(command.offset), segment.views[record.firstView].data,
+                           command.bytes);
+    case DeviceCommand::Kind::CopyOut:
+      return device.copyOut(*block, uint64_t(command.offset), segment.views[record.firstView].data,
+                            command.bytes);
+    case DeviceCommand::Kind::Launch:
+      return device.launch(*command.ready);
+    case DeviceCommand::Kind::Wait:
+      break;
+    }
+    dspark_device_ticket ticket = segment.commands[size_t(command.awaited)].ticket;
+    StatusOr<double> seconds = device.wait(ticket);
+    return seconds.isOk() ? StatusOr(ticket) : seconds.status();
+  }();
+  if (!given.isOk())
+    return context.devices.failed(command.device,
+                                  record.step ? given.status().in(record.step->where()) : given.status());
+  command.ticket = *given;
+  return Status::ok();
 }
 
 void Trace::runRecord(const Record &record) {

@@ -29,8 +29,12 @@ public:
 
 private:
   Trace(Context &context, int depth) : context(context), depth(depth) {}
-  void execute(Segment &segment);
-  void executeMeasured(Segment &segment);
+  Status execute(Segment &segment);
+  Status executeMeasured(Segment &segment);
+  Status executeTimed(Segment &segment);
+  Status runCommand(Segment &segment, const Record &record);
+  Status addDeviceTimes(Segment &segment);
+  void patch(Segment &segment);
   void runRecord(const Record &record);
   Status observe(Segment &segment);
   StatusOr<Segment *> follow(Segment &segment);

@@ -22,6 +22,15 @@ bool isConstant(const Program &program, int value) {
 
 int64_t bytesOf(const TensorInfo &info) { return dtypeBytes(info.type, elementCount(info.dims)); }
 
+// The row of that name if it can do the call, else `otherwise`.
+const Kernel *preferredKernel(std::string_view name, std::string_view op, const KernelCall &call, Isa cap,
+                              const Kernel *otherwise) {
+  for (const Kernel &row : allKernels())
+    if (name == row.name && op == row.op && row.isa <= cap && (!row.accepts || row.accepts(call)))
+      return &row;
+  return otherwise;
+}
+
 std::string typesOf(std::span<const TensorView> views) {
   std::string out;
   for (const TensorView &view : views) {
@@ -41,6 +50,10 @@ Tracer::Tracer(Context &context, TraceState initial, int depth)
   // Whatever is alive was placed by an earlier segment.
   for (TracedBuffer &buffer : state.buffers)
     buffer.first = buffer.last = -1;
+  if (!context.placement.empty() && depth == 0) {
+    needs = devicesThatNeed(context.program, context.placement);
+    deviceBuffers.resize(context.devices.count());
+  }
 }
 
 StatusOr<std::unique_ptr<Segment>> Tracer::trace(Context &context, TraceState state, int depth,
@@ -93,6 +106,7 @@ StatusOr<std::unique_ptr<Segment>> Tracer::resume(Context &context, const Segmen
 }
 
 StatusOr<std::unique_ptr<Segment>> Tracer::run(const std::vector<const void *> &slots) {
+  DSPARK_RETURN_IF_ERROR(sendInputs());
   for (Next next = Next::Step; next == Next::Step;) {
     Frame &frame = state.frames.back();
     if (frame.next < frame.block->steps.size()) {
@@ -105,6 +119,7 @@ StatusOr<std::unique_ptr<Segment>> Tracer::run(const std::vector<const void *> &
     }
   }
   DSPARK_RETURN_IF_ERROR(place());
+  DSPARK_RETURN_IF_ERROR(placeOnDevices());
   DSPARK_RETURN_IF_ERROR(finishRecords(slots));
   if (segment->end != SegmentEnd::Return)
     segment->after = std::move(state);
@@ -113,6 +128,8 @@ StatusOr<std::unique_ptr<Segment>> Tracer::run(const std::vector<const void *> &
 
 StatusOr<Tracer::Next> Tracer::step(const StepInfo &step) {
   Next next = Next::Step;
+  if (step.kind != fb::StepKind::Kernel && step.kind != fb::StepKind::Dims)
+    comeHome();
   switch (step.kind) {
   case fb::StepKind::Kernel: {
     DSPARK_ASSIGN_OR_RETURN(next, kernelStep(step));
@@ -219,6 +236,7 @@ void Tracer::use(int value, int times) {
   if (it == state.values.end() || (it->second.uses -= times) > 0)
     return;
   attach(it->second, -1);
+  releaseRemotes(value);
   state.values.erase(it);
 }
 
@@ -282,6 +300,7 @@ Status Tracer::observe(int value, const StepInfo &step, bool &isKnownNow) {
     state.values[value] = {{std::move(info), storageOf(value), false, {}}, 1};
     return Status::ok();
   }
+  comeHome();
   segment->end = SegmentEnd::Contents;
   segment->endStep = &step;
   segment->observedValue = value;
@@ -327,7 +346,12 @@ StatusOr<Tracer::Next> Tracer::kernelStep(const StepInfo &step) {
         DSPARK_RETURN_IF_ERROR(bindDims(step, step.outputs[i], inferred.out[i]));
   if (defineWithoutKernel(step, inputs, inferred))
     return Next::Step;
-  addKernel(step, inferred);
+  if (inferred.dimsFromKernel)
+    comeHome();
+  if (int device = deviceOf(step, inferred); device > 0)
+    DSPARK_RETURN_IF_ERROR(launchOn(device, step, inferred));
+  else
+    DSPARK_RETURN_IF_ERROR(addKernel(step, inferred));
   if (!inferred.dimsFromKernel)
     return Next::Step;
   segment->end = SegmentEnd::Dims;
@@ -392,6 +416,8 @@ bool Tracer::defineWithoutKernel(const StepInfo &step, std::span<const TensorInf
   for (size_t i = 0; i < step.outputs.size(); ++i)
     if (step.outputs[i] >= 0)
       define(step.outputs[i], std::move(inferred.out[i]), storage);
+  if (!allKnown && isView)
+    shareRemotes(step.inputs[0], step.outputs[0]);
   for (int value : step.inputs)
     use(value);
   return true;
@@ -454,6 +480,7 @@ Status Tracer::leaveBranch() {
 }
 
 void Tracer::finishBlock() {
+  comeHome();
   std::vector<int> values;
   if (state.frames[0].block == &context.program.body())
     for (const OutputInfo &output : context.program.outputs())
@@ -545,7 +572,9 @@ void Tracer::addRecord(const StepInfo &step, std::string_view op, std::span<cons
       addView(item.info, item.storage);
 }
 
-void Tracer::addKernel(const StepInfo &step, InferContext &inferred) {
+Status Tracer::addKernel(const StepInfo &step, InferContext &inferred) {
+  for (int value : step.inputs)
+    needHost(value);
   std::vector<Storage> places(step.outputs.size());
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     if (step.outputs[i] < 0)
@@ -556,6 +585,7 @@ void Tracer::addKernel(const StepInfo &step, InferContext &inferred) {
       places[i] = newBuffer(inferred.out[i]);
   }
   startRecord(step, step.opName, step.inputs.size(), step.outputs.size());
+  segment->records.back().region = regionOf(step);
   for (int value : step.inputs) {
     if (auto it = state.values.find(value); it != state.values.end())
       writeOut(it->second);
@@ -566,8 +596,12 @@ void Tracer::addKernel(const StepInfo &step, InferContext &inferred) {
   for (size_t i = 0; i < step.outputs.size(); ++i)
     if (step.outputs[i] >= 0)
       define(step.outputs[i], std::move(inferred.out[i]), places[i]);
+  if (!inferred.dimsFromKernel)
+    for (int value : step.outputs)
+      DSPARK_RETURN_IF_ERROR(sendAhead(value));
   for (int value : step.inputs)
     use(value);
+  return Status::ok();
 }
 
 // --- memory and kernels ---
@@ -614,8 +648,12 @@ Status Tracer::finishRecords(const std::vector<const void *> &slots) {
     }
     segment->views[i].data = const_cast<void *>(data);
   }
-  for (Record &record : segment->records)
-    DSPARK_RETURN_IF_ERROR(finishRecord(record));
+  for (Record &record : segment->records) {
+    if (record.step)
+      DSPARK_RETURN_IF_ERROR(finishRecord(record));
+    if (record.step && record.command >= 0)
+      DSPARK_RETURN_IF_ERROR(finishLaunch(record));
+  }
   return Status::ok();
 }
 
@@ -642,6 +680,8 @@ Status Tracer::finishRecord(Record &record) {
     call.outDims = segment->kernelDimPointers.data();
   }
   record.kernel = selectKernel(record.op, call, context.cap);
+  if (!step.kernel.empty())
+    record.kernel = preferredKernel(step.kernel, record.op, call, context.cap, record.kernel);
   if (!record.kernel)
     return {Code::Unsupported, step.where() + ": no kernel for operands (" + typesOf(call.in) +
                                    ") and results (" + typesOf(call.out) + ") up to ISA level " +
@@ -662,6 +702,9 @@ Status Tracer::finishRecord(Record &record) {
   if (work.bytes == 0)
     for (const TensorView &view : views.subspan(record.firstView, record.inputs + record.outputs))
       work.bytes += view.present() ? double(dtypeBytes(view.type, view.elements())) : 0;
+  if (context.timeModel)
+    record.predicted = context.timeModel->predict(costFeatures(*record.kernel, call, work, 0),
+                                                  double(segment->lowerBound), context.pool.threads());
   double seconds = std::max(work.flops / kFlopsPerSecond, work.bytes / kBytesPerSecond);
   record.isSmall = !hasTiles || seconds < kSmallSeconds;
   Status room = context.ensureScratch(work.scratchPerThread, work.scratchShared);

@@ -5,6 +5,7 @@
 #pragma once
 #include "runtime/executor/Context.h"
 #include "runtime/executor/Segment.h"
+#include <map>
 
 namespace dspark {
 
@@ -61,6 +62,33 @@ private:
   Status bindDims(const StepInfo &step, int value, const TensorInfo &info);
   void placeLater(PlacedTensor &place, const TracedItem &item);
 
+  // On devices: DeviceSteps.cpp
+  struct RemoteCopy {
+    int device, buffer;
+  };
+  struct DeviceOperand {
+    int buffer = -1; // in deviceBuffers
+    int weight = -1; // a constant's value id
+  };
+  int deviceOf(const StepInfo &step, const InferContext &inferred) const;
+  Status launchOn(int device, const StepInfo &step, InferContext &inferred);
+  Status sendInputs();
+  Status sendAhead(int value);
+  Status copyIn(int value, int device);
+  void copyOut(int value);
+  void needHost(int value);
+  void comeHome();
+  void awaitBuffer(int buffer);
+  void await(int device, int command);
+  int addCommand(DeviceCommand::Kind kind, int device);
+  int newDeviceBuffer(int device, int64_t bytes);
+  const RemoteCopy *remoteOn(int value, int device) const;
+  void shareRemotes(int from, int to);
+  void releaseRemotes(int value);
+  Status placeOnDevices();
+  Status finishLaunch(Record &record);
+  int regionOf(const StepInfo &step) const;
+
   void startRecord(const StepInfo &step, std::string_view op, size_t inputs, size_t results);
   void addView(const TensorInfo &info, const Storage &storage);
   bool isState(int value) const { return value >= 0 && context.program.values()[size_t(value)].isState; }
@@ -68,7 +96,7 @@ private:
   Storage newBuffer(const TensorInfo &info);
   void addRecord(const StepInfo &step, std::string_view op, std::span<const TracedItem> inputs,
                  std::span<const TracedItem> results);
-  void addKernel(const StepInfo &step, InferContext &inferred);
+  Status addKernel(const StepInfo &step, InferContext &inferred);
 
   Status place();
   Status finishRecords(const std::vector<const void *> &slots);
@@ -82,6 +110,19 @@ private:
   std::vector<TensorInfo> operands;                        // of the step on the way; kept for their memory
   std::vector<Storage> viewStorage;                        // per segment view
   std::vector<std::pair<PlacedTensor *, Storage>> pending; // tensors to point at their place
+
+  std::vector<uint32_t> needs; // devicesThatNeed(); empty where only the CPU is used
+  std::unordered_map<int, std::vector<RemoteCopy>> remotes;     // by value
+  std::vector<std::vector<TracedBuffer>> deviceBuffers;         // by device
+  std::unordered_map<int, std::vector<DeviceOperand>> launches; // by command that launches
+  std::unordered_map<int, int> copied;         // by command that copies: the buffer of the device
+  std::map<std::pair<int, int>, int> filledBy; // by device and buffer: the command
+  std::unordered_map<int, int> arriving; // by host buffer: the command that fills it and was not waited for
+  struct Lent {
+    int command;
+    TracedItem item; // what the command reads or writes, kept alive until it was waited for
+  };
+  std::vector<Lent> lent;
 };
 
 } // namespace dspark

@@ -39,6 +39,25 @@ protected:
   dspark_tensor input{x, DSPARK_F32, 2, dims, nullptr};
 };
 
+TEST_F(CApi, DevicesAreGivenByText) {
+  const char *devices[] = {"npu"};
+  dspark_session_options options;
+  dspark_session_options_init(&options);
+  options.devices = devices;
+  options.device_count = 1;
+  dspark_session *other = nullptr;
+  EXPECT_EQ(dspark_session_create(plan, &options, &other), DSPARK_INVALID_ARGUMENT);
+  EXPECT_THAT(dspark_last_error(), HasSubstr("expects NAME=LIBRARY.so"));
+  EXPECT_EQ(other, nullptr);
+  devices[0] = "npu=" STUB; // the plan has nothing for it, and that is no error
+  options.adapt = 1;
+  ASSERT_EQ(dspark_session_create(plan, &options, &other), DSPARK_OK) << dspark_last_error();
+  EXPECT_EQ(dspark_session_run(other, &input, 1, nullptr, 0), DSPARK_OK) << dspark_last_error();
+  EXPECT_EQ(dspark_session_save_learned(other, folder.file("learned").c_str()), DSPARK_OK)
+      << dspark_last_error();
+  dspark_session_destroy(other);
+}
+
 TEST_F(CApi, Info) {
   EXPECT_STREQ(dspark_version(), "0.1.0");
   ASSERT_EQ(dspark_plan_input_count(plan), 1u);
