@@ -25,7 +25,8 @@ class TensorInfo(ctypes.Structure):
 
 class Options(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("memory_limit", ctypes.c_uint64),
-                ("isa", ctypes.c_char_p), ("refuse_native_code", ctypes.c_int32), ("profile", ctypes.c_int32)]
+                ("isa", ctypes.c_char_p), ("refuse_native_code", ctypes.c_int32), ("profile", ctypes.c_int32), ("adapt", ctypes.c_int32),
+                ("devices", ctypes.POINTER(ctypes.c_char_p)), ("device_count", ctypes.c_size_t), ("learned", ctypes.c_char_p)]
 
 
 class Failure(Exception):

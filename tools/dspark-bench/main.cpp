@@ -1,9 +1,11 @@
 // dspark-bench: measures this machine, and compares plans.
 #include "planning/CostSamples.h"
 #include "runtime/executor/CpuLimits.h"
+#include "tools/dspark-bench/Compare.h"
 #include "tools/dspark-bench/Language.h"
 #include "tools/dspark-bench/Probe.h"
 #include "tools/dspark-bench/Sweep.h"
+#include "tools/dspark-rt/OptionTexts.h"
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -20,7 +22,8 @@ examples:
   dspark-bench probe                              measure, fit, save where dspark-compile and dspark-rt look
   dspark-bench probe --samples report.json        with the steps of your own models: dspark-rt --bench 1 --threads 1 --json
   dspark-bench probe --dry-run                    print only
-  dspark-bench llm smol.dsp                       how fast a language model reads and writes)";
+  dspark-bench llm smol.dsp                       how fast a language model reads and writes
+  dspark-bench compare a.dsp b.dsp                two plans by turns on the same inputs)";
 
 struct ProbeOptions {
   std::string output, sweep;
@@ -106,7 +109,7 @@ StatusOr<int> probe(const ProbeOptions &options) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Measures this machine for the cost model, and language models on it.", "dspark-bench");
+  CLI::App app("Measures this machine for the cost model, and plans on it.", "dspark-bench");
   app.footer(kFooter);
   app.require_subcommand(1);
   ProbeOptions options;
@@ -144,16 +147,41 @@ int main(int argc, char **argv) {
   writing->add_option("--threads", language.session.threads, "threads (default: all)")
       ->check(CLI::Range(1, 1024));
   writing->add_flag("--json", language.isJson, "print one JSON object");
+  PlanComparison comparison;
+  std::vector<std::string> dims, devices;
+  CLI::App *comparing =
+      app.add_subcommand("compare", "two plans of one interface, run by turns on the same inputs");
+  comparing->add_option("FIRST", comparison.first, "a plan")->required();
+  comparing->add_option("SECOND", comparison.second, "another plan of the same inputs and outputs")
+      ->required();
+  comparing->add_option("--inputs", comparison.archive,
+                        "all or some inputs by name, FILE.npz (default: random)");
+  comparing->add_option("--dim", dims, "size of a symbolic dim of random inputs, NAME=N (default 1)");
+  comparing->add_option("--device", devices, "a plug-in for a device of the plans, NAME=LIBRARY.so[,CONFIG]");
+  comparing->add_option("--seconds", comparison.seconds, "to measure for (default 3)")
+      ->check(CLI::Range(0.0, 3600.0));
+  comparing->add_option("--threads", comparison.session.threads, "threads (default: all)")
+      ->check(CLI::Range(1, 1024));
+  comparing->add_flag("--json", comparison.isJson, "print one JSON object");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 1;
   }
   StatusOr<int> code = 0;
-  if (probing->parsed())
+  if (probing->parsed()) {
     code = probe(options);
-  else if (Status status = runLanguageBench(language); !status.isOk())
+  } else if (comparing->parsed()) {
+    Status status = parseDims(dims, comparison.dims);
+    if (status.isOk())
+      status = parseDevices(devices, comparison.session.devices);
+    if (status.isOk())
+      status = comparePlans(comparison);
+    if (!status.isOk())
+      code = status;
+  } else if (Status status = runLanguageBench(language); !status.isOk()) {
     code = status;
+  }
   if (code.isOk())
     return *code;
   std::cerr << "dspark-bench: " << code.status().message() << "\n";

@@ -1,5 +1,5 @@
 // dspark-dump: shows what is in a plan file. See docs/dspark-dump.md.
-#include "runtime/executor/Session.h"
+#include "runtime/executor/PlacementProblem.h"
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
@@ -80,13 +80,14 @@ json attrJson(const Attr &attr) {
 
 class Dump {
 public:
-  Dump(const Program &program, const BoundPlan &bound) : program(program) {
+  Dump(const Program &program, const BoundPlan &bound) : program(program), chosen(chosenPlacement(program)) {
     for (const BoundStep &step : bound.steps)
       boundSteps[step.step] = &step;
   }
 
   json header() const;
   json values() const;
+  json placement() const;
   json block(const BlockInfo &block) const;
   json step(const StepInfo &step) const;
   json interface() const;
@@ -99,6 +100,7 @@ private:
     return list;
   }
   const Program &program;
+  const Placement chosen;
   std::map<const StepInfo *, const BoundStep *> boundSteps;
 };
 
@@ -138,6 +140,36 @@ json Dump::interface() const {
   return {{"inputs", inputs}, {"outputs", outputs}, {"symbols", program.symbols()}};
 }
 
+// The devices that regions may run on, the regions, and what crosses with the compiler's choice.
+json Dump::placement() const {
+  const fb::Plan &plan = program.file().plan();
+  json devices = json::array(), regions = json::array(), crossings = json::array();
+  for (unsigned d = 0; plan.devices() && d < plan.devices()->size(); ++d) {
+    const fb::Device &device = *plan.devices()->Get(d);
+    devices.push_back({{"name", device.name()->str()},
+                       {"kind", device.kind() ? device.kind()->str() : ""},
+                       {"memory_bytes", device.memory()}});
+  }
+  for (const RegionInfo &region : program.regions()) {
+    json variants = json::array();
+    for (const RegionInfo::Variant &variant : region.variants)
+      variants.push_back({{"device", program.devices()[size_t(variant.device)]},
+                          {"predicted_s", variant.seconds},
+                          {"weight_bytes", variant.bytes}});
+    regions.push_back({{"steps", region.steps},
+                       {"variants", variants},
+                       {"chosen", program.devices()[size_t(region.variants[size_t(region.chosen)].device)]},
+                       {"pinned", region.isPinned}});
+  }
+  for (const Crossing &crossing : crossingsOf(program, chosen))
+    crossings.push_back({{"value", valueText(program, crossing.value)},
+                         {"from", program.devices()[size_t(crossing.from)]},
+                         {"to", program.devices()[size_t(crossing.to)]},
+                         {"after_step", crossing.step},
+                         {"first_use", crossing.firstUse}});
+  return {{"devices", devices}, {"regions", regions}, {"transfers", crossings}};
+}
+
 json Dump::values() const {
   json list = json::array();
   const auto &plan = program.file().plan();
@@ -163,6 +195,10 @@ json Dump::step(const StepInfo &step) const {
   json entry = {
       {"step", step.index},    {"kind", kKinds[size_t(step.kind)]}, {"op", step.opName},
       {"node", step.location}, {"inputs", valueList(step.inputs)},  {"outputs", valueList(step.outputs)}};
+  if (int index = bodyIndex(program, step); index >= 0 && !chosen.empty() && chosen[size_t(index)] > 0)
+    entry["device"] = program.devices()[chosen[size_t(index)]];
+  if (!step.kernel.empty())
+    entry["preferred_kernel"] = step.kernel;
   for (const Attr &attr : step.attrs)
     entry["attrs"][std::string(attr.name)] = attrJson(attr);
   if (!step.symbol.empty())
@@ -221,6 +257,8 @@ void printStep(const json &step, int indent) {
       constexpr size_t kLongest = 60; // fused programs are long
       std::cout << " " << name << "=" << (text.size() > kLongest ? text.substr(0, kLongest) + "..." : text);
     }
+  if (step.contains("device"))
+    std::cout << " on " << step["device"].get<std::string>();
   if (step.contains("kernel"))
     std::cout << "  | " << step["kernel"].get<std::string>();
   if (step.contains("symbol"))
@@ -241,6 +279,27 @@ void printStep(const json &step, int indent) {
     std::cout << "        " << std::string(size_t(indent), ' ') << "gives " << joined(inner["results"])
               << "\n";
   }
+}
+
+void printPlacement(const json &dump) {
+  for (const json &device : dump["devices"])
+    std::cout << "device   " << device["name"].get<std::string>() << " (" << device["kind"].get<std::string>()
+              << "), " << device["memory_bytes"] << " bytes\n";
+  for (size_t r = 0; r < dump["regions"].size(); ++r) {
+    const json &region = dump["regions"][r];
+    std::cout << "region   " << r << " on " << region["chosen"].get<std::string>()
+              << (region["pinned"].get<bool>() ? ", pinned" : "") << ": steps " << joined(region["steps"])
+              << ";";
+    for (const json &variant : region["variants"])
+      std::cout << " " << variant["device"].get<std::string>() << " "
+                << variant["predicted_s"].get<double>() * 1e6 << " us";
+    std::cout << "\n";
+  }
+  for (const json &crossing : dump["transfers"])
+    std::cout << "transfer " << crossing["value"].get<std::string>() << " from "
+              << crossing["from"].get<std::string>() << " to " << crossing["to"].get<std::string>()
+              << " after step " << crossing["after_step"] << ", used by step " << crossing["first_use"]
+              << "\n";
 }
 
 void printText(const json &dump) {
@@ -266,6 +325,7 @@ void printText(const json &dump) {
               << (value.contains("layout") ? " packed as " + value["layout"].get<std::string>() : "") << ", "
               << value["bytes"] << " bytes at " << value["file"].get<std::string>() << "+" << value["offset"]
               << "\n";
+  printPlacement(dump);
   std::cout << "steps    " << dump["step_count"] << ", kernels and buffers";
   if (dump.contains("bound_error"))
     std::cout << " unknown: " << dump["bound_error"].get<std::string>();
@@ -360,6 +420,7 @@ Status run(const DumpOptions &options) {
   dump.update(parts.header());
   dump.update(parts.interface());
   dump["constants"] = parts.values();
+  dump.update(parts.placement());
   dump["step_count"] = program->stepCount();
   dump["isa"] = isaName(activeIsa());
   dump["body"] = parts.block(program->body());

@@ -6,10 +6,12 @@
 
 namespace dspark {
 
-/// {"steps": [...], most expensive first, "cost_samples": [...], "summary": {...}} for the steps that shapes
-/// alone bind and that ran once or more per run; `profile` is that of later runs with the same shapes.
+/// {"steps": [...], "regions": [...], both most expensive first, "cost_samples": [...], "summary": {...}} for
+/// the steps that shapes alone bind and that ran once or more per run; `profile` is that of later runs of
+/// `session` with the same shapes. A step in no region of the plan is a region of its own. What devices run,
+/// they predict and measure.
 nlohmann::json predictionReport(const BoundPlan &bound, const Profile &profile, const MachineProfile &machine,
-                                int threads);
+                                const Session &session);
 /// At most `rows` steps, then the summary.
 void printPrediction(const nlohmann::json &report, size_t rows);
 

@@ -187,6 +187,7 @@ Status writeAdaptLog(const std::string &path, const std::vector<AdaptEvent> &eve
     out << json{{"run", event.run},
                 {"shapes", format("%016llx", static_cast<unsigned long long>(event.bucket))},
                 {"reason", event.reason},
+                {"detail", event.detail},
                 {"from", event.from},
                 {"to", event.to},
                 {"from_s", finite(event.fromSeconds)},

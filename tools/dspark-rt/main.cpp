@@ -1,12 +1,12 @@
 // dspark-rt: runs a plan file. See docs/dspark-rt.md.
 #include "tools/dspark-rt/Compare.h"
+#include "tools/dspark-rt/OptionTexts.h"
 #include "tools/dspark-rt/Language.h"
 #include "tools/dspark-rt/Npy.h"
 #include "tools/dspark-rt/Prediction.h"
 #include "tools/dspark-rt/Report.h"
 #include "tools/dspark-rt/TensorProto.h"
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <filesystem>
 #include <iostream>
 
@@ -26,7 +26,8 @@ examples:
 
 struct Options {
   std::string plan, output, trace, caseFolder, machine, adaptLog;
-  std::vector<std::string> dims;
+  std::vector<std::string> dims, devices;
+  std::optional<bool> adapts; // none: where there are devices
   InputRequest inputs;
   SessionOptions session;
   Tolerance tolerance;
@@ -48,23 +49,6 @@ int exitCode(const Status &status) {
   default:
     return 1;
   }
-}
-
-Status parseDims(Options &options) {
-  for (const std::string &text : options.dims) {
-    size_t equals = text.rfind('=');
-    int64_t value = -1;
-    bool isGood = equals != std::string::npos && equals > 0;
-    if (isGood) {
-      const char *begin = text.data() + equals + 1, *end = text.data() + text.size();
-      auto [rest, error] = std::from_chars(begin, end, value);
-      isGood = error == std::errc() && rest == end && value >= 0;
-    }
-    if (!isGood)
-      return invalidArgument("--dim expects NAME=N with N >= 0, found '" + text + "'");
-    options.inputs.dims[text.substr(0, equals)] = value;
-  }
-  return Status::ok();
 }
 
 double now() {
@@ -127,6 +111,8 @@ public:
       DSPARK_RETURN_IF_ERROR(trace());
     if (!options.adaptLog.empty())
       DSPARK_RETURN_IF_ERROR(writeAdaptLog(options.adaptLog, session.takeAdaptEvents()));
+    if (!options.session.learned.empty())
+      DSPARK_RETURN_IF_ERROR(session.saveLearned(options.session.learned));
     if (options.isJson)
       std::cout << report.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
     return Status::ok();
@@ -232,7 +218,7 @@ Status Runner::predict() {
   Status status = runFor(options.benchSeconds, 10, runs);
   session.setProfile(nullptr);
   DSPARK_RETURN_IF_ERROR(std::move(status));
-  report["prediction"] = predictionReport(bound, measured, machine, session.threads());
+  report["prediction"] = predictionReport(bound, measured, machine, session);
   report["cost_samples"] = std::move(report["prediction"]["cost_samples"]);
   report["prediction"].erase("cost_samples");
   if (!options.isJson)
@@ -349,7 +335,8 @@ Status runCase(const Options &options, Session &session) {
 }
 
 Status runAll(Options &options) {
-  DSPARK_RETURN_IF_ERROR(parseDims(options));
+  DSPARK_RETURN_IF_ERROR(parseDims(options.dims, options.inputs.dims));
+  DSPARK_RETURN_IF_ERROR(parseDevices(options.devices, options.session.devices));
   DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(options.plan));
   if (options.verifies)
     DSPARK_RETURN_IF_ERROR(file->verifyWeights());
@@ -359,7 +346,12 @@ Status runAll(Options &options) {
     options.language.model.session = options.session;
     return runLanguage(options.language, std::move(program));
   }
+  options.session.adapt = options.adapts.value_or(!options.session.devices.empty());
+  if (options.session.adapt && !options.session.devices.empty() && options.session.learned.empty())
+    options.session.learned = options.plan + ".learned";
   DSPARK_ASSIGN_OR_RETURN(auto session, Session::create(program, options.session));
+  for (const std::string &note : session->notes())
+    std::cerr << "dspark-rt: " << note << "\n";
   if (!options.caseFolder.empty())
     return runCase(options, *session);
   DSPARK_ASSIGN_OR_RETURN(Inputs inputs, gatherInputs(*program, options.inputs));
@@ -383,11 +375,19 @@ int main(int argc, char **argv) {
   app.add_option("--threads", options.session.threads,
                  "threads (default: the affinity mask and cgroup quota)")
       ->check(CLI::Range(1, 1024));
-  app.add_flag("--adapt,!--no-adapt", options.session.adapt,
-               "choose per shape, from measured times, between all threads and one (results are the same)");
+  app.add_option("--device", options.devices,
+                 "a plug-in for a device of the plan, NAME=LIBRARY.so[,CONFIG]; may be repeated");
+  app.add_flag("--adapt,!--no-adapt", options.adapts,
+               "choose per shape, from measured times: the device of each region, or without devices between "
+               "all threads "
+               "and one (default: with devices)");
   app.add_option("--adapt-log", options.adaptLog,
-                 "write every change of that choice to this file, a JSON line each")
-      ->needs("--adapt");
+                 "write every change of that choice, and every fault, to this file, a JSON line each");
+  app.add_option(
+      "--learned", options.session.learned,
+      "file of what adaptation has learned, read and written (default: PLAN.learned, with devices)");
+  app.add_flag("--virtual-time", options.session.virtualTime,
+               "simulate: adapt to the times that devices claim and the generic profile predicts");
   app.add_option("--isa", isa, "highest instruction set to use: baseline, avx2, avx512");
   app.add_option("--memory-limit", options.session.memoryLimit, "for tensors and scratch, e.g. 512MB")
       ->transform(CLI::AsSizeValue(false));

@@ -1,0 +1,17 @@
+// Options that several tools share.
+#pragma once
+#include "runtime/device/DeviceLibrary.h"
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dspark {
+
+/// "NAME=N" pairs of --dim; InvalidArgument for others, naming the option `what`.
+Status parseDims(const std::vector<std::string> &texts, std::map<std::string, int64_t> &dims,
+                 const char *what = "--dim");
+/// The texts of --device.
+Status parseDevices(const std::vector<std::string> &texts, std::vector<DeviceSpec> &devices);
+
+} // namespace dspark
