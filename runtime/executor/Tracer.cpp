@@ -703,8 +703,8 @@ Status Tracer::finishRecord(Record &record) {
     for (const TensorView &view : views.subspan(record.firstView, record.inputs + record.outputs))
       work.bytes += view.present() ? double(dtypeBytes(view.type, view.elements())) : 0;
   if (context.timeModel)
-    record.predicted = context.timeModel->predict(costFeatures(*record.kernel, call, work, 0),
-                                                  double(segment->lowerBound), context.pool.threads());
+    record.predicted = context.timeModel->predict(costFeatures(*record.kernel, call, work, 0), work.bytes,
+                                                  context.pool.threads());
   double seconds = std::max(work.flops / kFlopsPerSecond, work.bytes / kBytesPerSecond);
   record.isSmall = !hasTiles || seconds < kSmallSeconds;
   Status room = context.ensureScratch(work.scratchPerThread, work.scratchShared);

@@ -43,6 +43,19 @@ StatusOr<Calibration> Calibration::create(const Program &program, const Calibrat
   return calibration;
 }
 
+StatusOr<BoundPlan> Calibration::bind(Session &session, size_t set, std::string &shapes) {
+  std::deque<std::vector<BorrowedValue>> nodes;
+  std::vector<BorrowedValue> lent;
+  shapes.clear();
+  for (size_t i = 0; i < inputs[set].values.size(); ++i) {
+    HostValue &value = inputs[set].values[i];
+    std::string_view name = session.program().values()[size_t(session.program().inputs()[i])].name;
+    shapes += (i ? ", " : "") + std::string(name) + " " + (value.isList ? "list" : value.tensor.str());
+    lent.push_back(lend(value, nodes));
+  }
+  return session.bind(std::span<const BorrowedValue>(lent));
+}
+
 StatusOr<OutputNumbers> Calibration::run(Session &session, size_t set, std::vector<uint8_t> *flags) {
   std::deque<std::vector<BorrowedValue>> nodes;
   std::vector<BorrowedValue> lent;

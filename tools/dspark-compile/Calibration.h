@@ -23,6 +23,8 @@ public:
   size_t deciding() const { return decides; }
   bool isSynthetic() const { return synthetic; }
 
+  /// Session::bind for that set; `shapes` becomes what it was bound for, "x f32[1, 3], ...".
+  StatusOr<BoundPlan> bind(Session &session, size_t set, std::string &shapes);
   /// Runs a plan of the model on one set and gives the model's outputs; what a plan has beyond these is left
   /// in the session. A plan of ByteMode::Compare takes `flags`, one per contraction.
   StatusOr<OutputNumbers> run(Session &session, size_t set, std::vector<uint8_t> *flags = nullptr);

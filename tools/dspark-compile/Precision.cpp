@@ -1,7 +1,7 @@
 #include "tools/dspark-compile/Precision.h"
 #include "planning/MachineProfile.h"
 #include "tools/dspark-compile/PrecisionReport.h"
-#include <charconv>
+#include "tools/dspark-rt/OptionTexts.h"
 #include <filesystem>
 #include <iostream>
 
@@ -16,29 +16,17 @@ int exitCodeOf(const Status &status) {
                                               : kUsage;
 }
 
-Status parseDims(const std::vector<std::string> &texts, std::map<std::string, int64_t> &dims) {
-  for (const std::string &text : texts) {
-    size_t equals = text.rfind('=');
-    int64_t value = -1;
-    const char *end = text.data() + text.size();
-    if (equals == text.npos || equals == 0 ||
-        std::from_chars(text.data() + equals + 1, end, value).ptr != end || value < 0)
-      return invalidArgument("--calib-dim expects NAME=N with N >= 0, found '" + text + "'");
-    dims[text.substr(0, equals)] = value;
-  }
-  return Status::ok();
-}
-
 StatusOr<PrecisionResult> search(const CompileOptions &options, const PrecisionOptions &precision,
                                  const MachineProfile &machine) {
   PrecisionRequest request;
   if (precision.precision != "f32")
     request.bound = precision.bound;
   request.sensitive = precision.sensitive;
+  request.forced = precision.forced;
   if (precision.precision != "auto" && precision.precision != "f32")
     request.only = precision.precision;
   request.calibration.files = precision.files;
-  DSPARK_RETURN_IF_ERROR(parseDims(precision.dims, request.calibration.dims));
+  DSPARK_RETURN_IF_ERROR(parseDims(precision.dims, request.calibration.dims, "--calib-dim"));
   DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(options.output));
   DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file)));
   return PrecisionSearch::run(*program, options, request, machine.model);
@@ -65,9 +53,10 @@ std::string unmetMessage(const CompileOptions &options, const PrecisionOptions &
 
 } // namespace
 
-CompileReport compileWithPrecision(CompileOptions options, const PrecisionOptions &precision) {
+CompileReport compileWithPrecision(CompileOptions options, const PrecisionOptions &precision,
+                                   std::optional<PrecisionResult> &found) {
   CompileReport report = compileModel(options);
-  if (report.exitCode != 0)
+  if (report.exitCode != 0 || !precision.isAsked())
     return report;
   std::string warning;
   MachineProfile machine = MachineProfile::ofThisMachine(warning);
@@ -79,20 +68,15 @@ CompileReport compileWithPrecision(CompileOptions options, const PrecisionOption
          options.output);
     return report;
   }
-  if (precision.explain == "table")
-    std::cout << explainTable(*result, machine.source);
-  else if (precision.explain == "json")
-    std::cout
-        << explainJson(*result, machine.source).dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
-        << "\n";
   if (!result->isMet) {
     fail(report, kUnmet, unmetMessage(options, precision, *result), options.output);
     return report;
   }
   if (!result->options.precision.empty())
     report = compileModel(result->options);
-  if (report.exitCode == 0 && precision.explain.empty())
+  if (report.exitCode == 0 && !precision.isExplained)
     std::cerr << options.output << ": " << precisionSummary(*result) << "\n";
+  found = std::move(*result);
   return report;
 }
 

@@ -45,17 +45,6 @@ const ValueInfo *productWeights(const Program &program, const StepInfo &step) {
   return isF32 && value.info.dims.size() == 2 ? &value : nullptr;
 }
 
-// Names in a location are joined by ", ".
-bool holdsName(std::string_view location, std::string_view name) {
-  for (size_t at = 0; (at = location.find(name, at)) != location.npos; ++at) {
-    size_t end = at + name.size();
-    bool begins = at == 0 || location[at - 1] == ' ', ends = end == location.size() || location[end] == ',';
-    if (begins && ends)
-      return true;
-  }
-  return false;
-}
-
 // Finds the regions of a plan one after the other.
 class Finder {
 public:
@@ -167,6 +156,16 @@ private:
 };
 
 } // namespace
+
+bool holdsName(std::string_view location, std::string_view name) {
+  for (size_t at = 0; (at = location.find(name, at)) != location.npos; ++at) {
+    size_t end = at + name.size();
+    bool begins = at == 0 || location[at - 1] == ' ', ends = end == location.size() || location[end] == ',';
+    if (begins && ends)
+      return true;
+  }
+  return false;
+}
 
 double PrecisionRegion::error(const PrecisionVariant &variant) const {
   return variant.noise == 0                ? 0

@@ -39,6 +39,9 @@ struct PrecisionRegion {
   double error(const PrecisionVariant &variant) const;
 };
 
+/// Whether a location, names joined by ", ", has that one.
+bool holdsName(std::string_view location, std::string_view name);
+
 /// The regions of a plan of ByteMode::Compare (or, where no contraction may run on bytes, of one without
 /// choices), with packed variants; `report` is of its compile. Regions whose nodes hold one of `sensitive` as
 /// a whole name are pinned; NotFound names one that no node of the plan has.

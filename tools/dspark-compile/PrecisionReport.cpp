@@ -43,22 +43,7 @@ std::string precisionSummary(const PrecisionResult &result) {
               result.isSynthetic ? "random" : "calibration", result.heldOutError, result.heldOut);
 }
 
-std::string explainTable(const PrecisionResult &result, const std::string &machine) {
-  std::string out =
-      line("%6s  %-11s  %-6s  %-20s  %-20s  %9s  %9s  %8s  %-44s  %s\n", "region", "k x n", "device",
-           "precision", "kernel", "ms", "predicted", "error", "best rejected alternative", "nodes");
-  for (size_t r = 0; r < result.regions.size(); ++r) {
-    const PrecisionRegion &region = result.regions[r];
-    Row row = rowOf(result, r);
-    std::string size = std::to_string(region.k) + " x " + std::to_string(region.n);
-    out += line("%6zu  %-11s  %-6s  %-20s  %-20s  %9.4f  %9.4f  %8.2g  %-44s  %s\n", r, size.c_str(), "cpu",
-                row.precision.c_str(), row.kernel.c_str(), row.seconds * 1e3, row.predicted * 1e3, row.error,
-                result.reasons[r].c_str(), region.location.c_str());
-  }
-  return out + precisionSummary(result) + "; predictions by profile " + machine + "\n";
-}
-
-json explainJson(const PrecisionResult &result, const std::string &machine) {
+json precisionJson(const PrecisionResult &result) {
   json regions = json::array();
   for (size_t r = 0; r < result.regions.size(); ++r) {
     const PrecisionRegion &region = result.regions[r];
@@ -87,7 +72,6 @@ json explainJson(const PrecisionResult &result, const std::string &machine) {
                        {"variants", variants}});
   }
   return {{"regions", regions},
-          {"profile", machine},
           {"metric", result.bound.metricName()},
           {"error", finite(result.error)},
           {"held_out_error", finite(result.heldOutError)},

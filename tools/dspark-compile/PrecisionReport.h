@@ -1,14 +1,12 @@
-// What --explain prints of a precision search.
+// What --explain tells of a precision search.
 #pragma once
 #include "tools/dspark-compile/PrecisionSearch.h"
 #include <nlohmann/json.hpp>
 
 namespace dspark {
 
-/// A row per region: nodes, sizes, device, precision, kernel, measured and predicted milliseconds, error, and
-/// the best rejected alternative; then the errors and times of the whole. `machine` names the profile.
-std::string explainTable(const PrecisionResult &result, const std::string &machine);
-nlohmann::json explainJson(const PrecisionResult &result, const std::string &machine);
+/// Regions with their variants, errors, sets and times; the plan's steps are shown by Explain.h.
+nlohmann::json precisionJson(const PrecisionResult &result);
 /// One line, also without --explain.
 std::string precisionSummary(const PrecisionResult &result);
 

@@ -155,6 +155,37 @@ Status PrecisionSearch::accept(std::vector<int> choices, Session &plain) {
   }
 }
 
+// Whatever the bound; it is judged with them.
+Status PrecisionSearch::applyRules() {
+  std::vector<int> choices = result.choices;
+  for (const auto &[location, layout] : request.forced) {
+    size_t r = 0, v = 0;
+    while (r < choices.size() && !holdsName(location, probe->regions()[r].node))
+      ++r;
+    if (r == choices.size())
+      return invalidArgument("node '" + location + "' shall have precision '" + layout +
+                             "', and is no product or convolution whose precision can be chosen");
+    const std::vector<PrecisionVariant> &variants = probe->regions()[r].variants;
+    std::string known = "f32";
+    for (; v < variants.size() && variants[v].layout != layout; ++v)
+      known += ", " + variants[v].layout;
+    if (v == variants.size())
+      return invalidArgument("node '" + location + "' shall have precision '" + layout + "', expected " +
+                             known);
+    choices[r] = int(v);
+  }
+  DSPARK_ASSIGN_OR_RETURN(auto plain, plans->open(plainChoices()));
+  DSPARK_ASSIGN_OR_RETURN(auto session, plans->open(choices));
+  ErrorMetric metric = request.bound.metric;
+  size_t deciding = calibration.deciding();
+  DSPARK_ASSIGN_OR_RETURN(result.error, plans->errorOf(metric, *session, 0, deciding));
+  DSPARK_ASSIGN_OR_RETURN(result.heldOutError,
+                          plans->errorOf(metric, *session, deciding, calibration.sets()));
+  DSPARK_ASSIGN_OR_RETURN(result.speed, plans->ratio(*plain, *session));
+  result.choices = std::move(choices);
+  return Status::ok();
+}
+
 std::vector<int> PrecisionSearch::uniform(const char *layout) const {
   return solvePrecision(probe->regions(), {layout, std::vector<double>(probe->regions().size(), 1)}, 1e300);
 }
@@ -183,6 +214,9 @@ std::string PrecisionSearch::reasonFor(size_t r) const {
   const PrecisionRegion &region = result.regions[r];
   if (!region.pinnedBecause.empty())
     return region.pinnedBecause;
+  for (const auto &[location, layout] : request.forced)
+    if (holdsName(location, region.node))
+      return "a rule wants this form";
   int fastest = -1;
   double own = result.choices[r] < 0 ? region.seconds : region.variants[size_t(result.choices[r])].seconds;
   for (size_t v = 0; v < region.variants.size(); ++v)
@@ -235,6 +269,8 @@ StatusOr<PrecisionResult> PrecisionSearch::run(const Program &plain, const Compi
     DSPARK_ASSIGN_OR_RETURN(std::vector<int> choices, search.search());
     DSPARK_RETURN_IF_ERROR(search.confirm(std::move(choices)));
   }
+  if (!request.forced.empty())
+    DSPARK_RETURN_IF_ERROR(search.applyRules());
   search.report();
   return std::move(search.result);
 }

@@ -9,9 +9,10 @@
 namespace dspark {
 
 struct PrecisionRequest {
-  ErrorBound bound;                   // 0: loss-free
-  std::vector<std::string> sensitive; // nodes that stay f32
-  std::string only;                   // a layout that every region takes that may; "" chooses
+  ErrorBound bound;                          // 0: loss-free
+  std::vector<std::string> sensitive;        // nodes that stay f32
+  std::string only;                          // a layout that every region takes that may; "" chooses
+  std::map<std::string, std::string> forced; // by names that hold a region's node: the layout
   CalibrationRequest calibration;
 };
 
@@ -45,6 +46,7 @@ private:
   StatusOr<std::vector<int>> search();
   Status confirm(std::vector<int> choices);
   Status accept(std::vector<int> choices, Session &plain);
+  Status applyRules();
   void revert(std::vector<int> &choices, double error) const;
   std::vector<std::vector<int>> candidates(const std::vector<int> &chosen) const;
   double shareOf(const std::vector<int> &choices, size_t region) const;

@@ -1,7 +1,7 @@
 // dspark-compile: model file -> plan file. See docs/dspark-compile.md.
 #include "compiler/Pipeline/Compile.h"
 #include "frontends/onnx/OpTable.h"
-#include "tools/dspark-compile/Precision.h"
+#include "tools/dspark-compile/Decide.h"
 #include "tools/dspark-compile/Progress.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -79,7 +79,8 @@ int main(int argc, char **argv) {
                "dspark-compile");
   app.footer(kFooter);
   CompileOptions options;
-  PrecisionOptions precision;
+  DecideOptions decide;
+  PrecisionOptions &precision = decide.precision;
   std::vector<std::string> dims;
   std::string stopAfter, isa, timing, bound = "0", cacheType = "f16", arithmetic = "int8";
   bool noCodegen = false, verbose = false;
@@ -110,10 +111,18 @@ int main(int argc, char **argv) {
   app.add_option("--calib-dim", precision.dims,
                  "size of a symbolic dim of random inputs, NAME=N (default 1)");
   app.add_option("--sensitive", precision.sensitive, "nodes that stay f32");
-  app.add_flag("--explain{table}", precision.explain,
-               "print each product's and convolution's precision, time, error and best rejected alternative; "
-               "--explain=json")
-      ->check(CLI::IsMember({"table", "json"}));
+  app.add_option("--device", decide.devices,
+                 "a device beside the CPU that steps may run on, NAME=LIBRARY.so[,CONFIG]; may be repeated");
+  app.add_option("--plan-rules", decide.rules, "overrule what is chosen by this JSON file (docs/devices.md)");
+  app.add_option("--save-plan-rules", decide.saveRules, "write what was chosen as rules to this file");
+  app.add_flag("--explain{table}", decide.explain,
+               "print each step's device, precision, kernel, times, error and best rejected alternative; "
+               "--explain=json, or --explain=FILE.html for a page with a picture")
+      ->check([](const std::string &value) -> std::string {
+        bool isGood = value == "table" || value == "json" || value.ends_with(".html");
+        return isGood ? "" : "expected table, json or FILE.html, found '" + value + "'";
+      });
+  app.add_option("--remarks", decide.remarks, "write the same facts as MLIR remarks to this YAML file");
   app.add_option("-O", options.level,
                  "0: the graph as it is, kernel by kernel; 1: all optimisations (default)")
       ->check(CLI::Range(0, 1));
@@ -164,8 +173,8 @@ int main(int argc, char **argv) {
 
   Progress progress(verbose);
   options.onPhase = [&](Phase phase) { progress.start(std::string(phaseName(phase))); };
-  bool hasPrecision = precision.isAsked() && !printsIr && options.level > 0;
-  CompileReport report = hasPrecision ? compileWithPrecision(options, precision) : compileModel(options);
+  bool decides = decide.isAsked() && !printsIr && options.level > 0;
+  CompileReport report = decides ? compileAndDecide(options, decide) : compileModel(options);
   progress.finish();
   if (!timing.empty())
     printTiming(report, timing == "passes");

@@ -1,8 +1,8 @@
 // dspark-rt: runs a plan file. See docs/dspark-rt.md.
 #include "tools/dspark-rt/Compare.h"
-#include "tools/dspark-rt/OptionTexts.h"
 #include "tools/dspark-rt/Language.h"
 #include "tools/dspark-rt/Npy.h"
+#include "tools/dspark-rt/OptionTexts.h"
 #include "tools/dspark-rt/Prediction.h"
 #include "tools/dspark-rt/Report.h"
 #include "tools/dspark-rt/TensorProto.h"
@@ -341,12 +341,12 @@ Status runAll(Options &options) {
   if (options.verifies)
     DSPARK_RETURN_IF_ERROR(file->verifyWeights());
   DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file)));
+  options.session.adapt = options.adapts.value_or(!options.session.devices.empty());
   if (options.language.isAsked()) {
     options.language.isJson = options.isJson;
     options.language.model.session = options.session;
     return runLanguage(options.language, std::move(program));
   }
-  options.session.adapt = options.adapts.value_or(!options.session.devices.empty());
   if (options.session.adapt && !options.session.devices.empty() && options.session.learned.empty())
     options.session.learned = options.plan + ".learned";
   DSPARK_ASSIGN_OR_RETURN(auto session, Session::create(program, options.session));
@@ -365,7 +365,7 @@ int main(int argc, char **argv) {
   app.footer(kFooter);
   Options options;
   std::string isa;
-  bool refusesCode = false;
+  bool refusesCode = false, adapts = false;
   app.add_option("PLAN", options.plan, "the plan file")->required();
   app.add_option("--input", options.inputs.files, "an input, NAME=FILE.npy; may be repeated");
   app.add_option("--inputs", options.inputs.archive, "all or some inputs by name, FILE.npz");
@@ -377,10 +377,11 @@ int main(int argc, char **argv) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--device", options.devices,
                  "a plug-in for a device of the plan, NAME=LIBRARY.so[,CONFIG]; may be repeated");
-  app.add_flag("--adapt,!--no-adapt", options.adapts,
-               "choose per shape, from measured times: the device of each region, or without devices between "
-               "all threads "
-               "and one (default: with devices)");
+  CLI::Option *adapting = app.add_flag(
+      "--adapt,!--no-adapt", adapts,
+      "choose per shape, from measured times: the device of each region, or without devices between "
+      "all threads "
+      "and one (default: with devices)");
   app.add_option("--adapt-log", options.adaptLog,
                  "write every change of that choice, and every fault, to this file, a JSON line each");
   app.add_option(
@@ -416,6 +417,8 @@ int main(int argc, char **argv) {
     std::cerr << "dspark-rt: --isa expects baseline, avx2 or avx512, found '" << isa << "'\n";
     return 1;
   }
+  if (adapting->count() > 0)
+    options.adapts = adapts;
   options.session.isa = std::min(options.session.isa, activeIsa());
   options.session.nativeCode = !refusesCode;
   Status status;

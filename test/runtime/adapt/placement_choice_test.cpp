@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <gmock/gmock.h>
+#include <iomanip>
 #include <random>
 
 namespace dspark::test {
@@ -14,8 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr int kSteps = 5, kWidth = 48;
-constexpr double kLatency = 2e-6, kRate = 5e9; // of the link
-constexpr double kNpu[2] = {1e-6, 2e11};       // launch and operations per second
+constexpr double kLatency = 1e-7, kRate = 5e10; // of the link
 constexpr int kNever = -1;
 
 // y = x w0 w1 ... : a chain of products whose weights lie on the device that runs them.
@@ -42,8 +42,9 @@ protected:
   std::unique_ptr<Session> session(const std::string &more, bool adapts = true,
                                    const std::string &learned = "") {
     std::ofstream(folder.file("npu.json"))
-        << R"({"link_latency_us": 2, "link_in_gbytes_per_s": 5, "link_out_gbytes_per_s": 5,)"
-        << R"("ops": [{"op": "matmul", "gflops": 200, "launch_us": 1}])" << more << "}";
+        << R"({"link_latency_us": 0.1, "link_in_gbytes_per_s": 50, "link_out_gbytes_per_s": 50,)"
+        << R"("ops": [{"op": "matmul", "launch_us": )" << std::setprecision(17) << npu * 1e6 << "}]" << more
+        << "}";
     SessionOptions options;
     options.threads = 1;
     options.isa = Isa::Baseline; // the stub's, so that results are the same to the bit
@@ -77,10 +78,9 @@ protected:
   }
 
   // Seconds of a run by the placement it had, in the true state: `slow` of the NPU and of the CPU.
-  static double cost(const std::vector<bool> &onNpu, int64_t batch, const std::vector<double> &cpu,
-                     double slowNpu, double slowCpu) {
+  double cost(const std::vector<bool> &onNpu, int64_t batch, const std::vector<double> &cpu, double slowNpu,
+              double slowCpu) const {
     double bytes = double(batch * kWidth * 4), crossing = kLatency + bytes / kRate, sum = 0;
-    double npu = kNpu[0] + 2.0 * double(batch) * kWidth * kWidth / kNpu[1];
     bool before = false;
     for (size_t i = 0; i < onNpu.size(); ++i) {
       sum += onNpu[i] ? npu * slowNpu : cpu[i] * slowCpu;
@@ -89,8 +89,8 @@ protected:
     }
     return sum + (before ? crossing : 0);
   }
-  static double best(int64_t batch, const std::vector<double> &cpu, double slowNpu, double slowCpu,
-                     int mostOnNpu) {
+  double best(int64_t batch, const std::vector<double> &cpu, double slowNpu, double slowCpu,
+              int mostOnNpu) const {
     double least = INFINITY;
     for (int code = 0; code < 1 << kSteps; ++code) {
       std::vector<bool> onNpu;
@@ -111,6 +111,7 @@ protected:
   }
   // What the CPU takes, from a session whose device has no memory.
   std::vector<double> cpuSeconds(int64_t batch) {
+    npu = 1;
     auto made = session(R"(, "memory_bytes": 64)");
     EXPECT_TRUE(run(*made, batch));
     EXPECT_TRUE(run(*made, batch));
@@ -129,17 +130,22 @@ protected:
     return good < 10 ? kNever : runs - good;
   }
 
+  double npu = 1; // seconds of a product there
   TemporaryFolder folder;
   std::map<int64_t, std::vector<float>> answers;
 };
 
 TEST_F(PlacementAdaptation, SlowDownIsLeftAndComesBack) {
   std::vector<double> cpu = cpuSeconds(64);
-  auto made = session(R"(, "faults": [{"kind": "slow", "factor": 10, "from": 500, "until": 700}])");
+  npu = cpu[0] / 5;
+  auto made = session(R"(, "faults": [{"kind": "slow", "factor": 10, "from": 600, "until": 800}])");
   for (int i = 0; i < 99; ++i)
     ASSERT_TRUE(run(*made));
   EXPECT_EQ(runsUntilGood(*made, 64, cpu, 1, 1), 0) << "before the change";
-  // Launches 500 to 700 are slow; canaries count them, too, and so it ends.
+  // Launches 600 to 800 are slow; canaries count them, too, and so it ends.
+  for (int i = 0; i < 50 && made->regionSeconds()[2] < 5 * npu; ++i)
+    ASSERT_TRUE(run(*made));
+  ASSERT_GE(made->regionSeconds()[2], 5 * npu);
   int runs = 0;
   for (; runs < 60 && placementOf(*made, cpu, 1)[2]; ++runs)
     ASSERT_TRUE(run(*made));
@@ -153,7 +159,8 @@ TEST_F(PlacementAdaptation, SlowDownIsLeftAndComesBack) {
 // The CPU takes longer, as when somebody else uses it: more goes to the NPU, and returns.
 TEST_F(PlacementAdaptation, BusyCpuIsLeft) {
   std::vector<double> cpu = cpuSeconds(4);
-  auto made = session(R"(, "faults": [{"kind": "slow", "factor": 1}])");
+  npu = cpu[0] * 3;
+  auto made = session("");
   for (int i = 0; i < 100; ++i)
     ASSERT_TRUE(run(*made, 4));
   for (double slow : {8.0, 1.0, 8.0}) {
@@ -167,6 +174,7 @@ TEST_F(PlacementAdaptation, BusyCpuIsLeft) {
 TEST_F(PlacementAdaptation, FaultsAtAnyStepLoseNothing) {
   std::mt19937 random(7);
   std::vector<double> cpu = cpuSeconds(64);
+  npu = cpu[0] / 5;
   for (int trial = 0; trial < 4; ++trial) {
     std::string at = std::to_string(100 + random() % 100);
     auto made = session(R"(, "faults": [{"kind": "fault", "from": )" + at + R"(, "until": )" +
@@ -183,6 +191,7 @@ TEST_F(PlacementAdaptation, FaultsAtAnyStepLoseNothing) {
 
 TEST_F(PlacementAdaptation, LessMemoryKeepsWhatFits) {
   std::vector<double> cpu = cpuSeconds(64);
+  npu = cpu[0] / 5;
   // Two weights, and the tensors between them, but no canary beside.
   std::string bytes = std::to_string(2 * kWidth * kWidth * 4 + 4 * 64 * kWidth * 4 + kWidth * kWidth * 4);
   auto made =
@@ -199,6 +208,7 @@ TEST_F(PlacementAdaptation, LessMemoryKeepsWhatFits) {
 // Few rows are the CPU's, many the NPU's, each from the first run on.
 TEST_F(PlacementAdaptation, ShapesAreChosenForOneByOne) {
   std::vector<double> small = cpuSeconds(1), large = cpuSeconds(64);
+  npu = std::sqrt(small[0] * large[0]);
   auto made = session("");
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(run(*made, 1));
@@ -209,6 +219,7 @@ TEST_F(PlacementAdaptation, ShapesAreChosenForOneByOne) {
 }
 
 TEST_F(PlacementAdaptation, NoiseMovesNothing) {
+  npu = cpuSeconds(16)[0] / 3;
   for (int seed : {1, 2, 3}) {
     auto made = session(R"(, "noise": 0.3, "seed": )" + std::to_string(seed));
     for (int i = 0; i < 1000; ++i)
@@ -229,6 +240,7 @@ TEST_F(PlacementAdaptation, WithoutAdaptationTheCompilersChoiceStays) {
 // that.
 TEST_F(PlacementAdaptation, WhatWasLearnedIsKept) {
   std::vector<double> cpu = cpuSeconds(4);
+  npu = cpu[0] * 3;
   std::string table = folder.file("p.learned");
   auto first = session("", true, table);
   first->setVirtualSlowdown(8);

@@ -1,0 +1,133 @@
+// What a search for placements has come to: reasons, regions, and the plan.
+#include "runtime/format/PlanRewrite.h"
+#include "tools/dspark-compile/PlacementSearch.h"
+#include <algorithm>
+#include <cmath>
+
+namespace dspark {
+namespace {
+
+// Neighbours with one decision become one region as long as that is at most this part of the whole.
+constexpr double kRegionShare = 1.0 / 32;
+
+std::string micro(double seconds) {
+  char text[40];
+  std::snprintf(text, sizeof text, seconds < 1e-3 ? "%.3g us" : "%.4g ms",
+                seconds * (seconds < 1e-3 ? 1e6 : 1e3));
+  return text;
+}
+
+} // namespace
+
+std::string PlacementSearch::rejectedBy(size_t u, StepDecision &decision) {
+  const std::vector<RegionVariant> &variants = problem.regions[u + 1].variants;
+  double own = marginalSeconds(problem, chosen, int(u + 1), chosen[u + 1]);
+  std::string best;
+  double least = INFINITY;
+  for (size_t v = 0; v < variants.size(); ++v) {
+    if (int(v) == chosen[u + 1])
+      continue;
+    const std::string &name = program->devices()[size_t(variants[v].device)];
+    double other = marginalSeconds(problem, chosen, int(u + 1), int(v)), apart = other - own;
+    StepAlternative &alternative = decision.alternatives.emplace_back(StepAlternative{name, "", other, ""});
+    bool isSlower = apart >= 0;
+    if (!isSlower)
+      alternative.refusal =
+          megabytesText(decision.bytes) + " of weights do not fit in its memory beside the others";
+    if (apart < least) {
+      least = apart;
+      best = isSlower ? name + ": " + micro(apart) + " slower with what would cross"
+                      : name + ": " + micro(-apart) + " faster, but " + alternative.refusal;
+    }
+  }
+  for (size_t d = 1; d < refusals[u].size(); ++d)
+    if (!refusals[u][d].empty()) {
+      decision.alternatives.push_back({program->devices()[d], "", 0, refusals[u][d]});
+      if (best.empty())
+        best = program->devices()[d] + ": " + refusals[u][d];
+    }
+  return request.forced.contains(decision.step) ? "a rule wants it there" : best;
+}
+
+void PlacementSearch::explain() {
+  std::vector<int> cpu(problem.regions.size());
+  for (size_t u = 0; u < decisions.steps.size(); ++u) {
+    StepDecision &decision = decisions.steps[u];
+    const RegionVariant &variant = problem.regions[u + 1].variants[size_t(chosen[u + 1])];
+    decision.device = program->devices()[size_t(variant.device)];
+    if (variant.device > 0) {
+      decision.predicted = variant.seconds;
+      decision.measured = 0;
+      decision.kernel = decision.device;
+      decisions.devices[size_t(variant.device) - 1].weights += decision.bytes;
+    }
+    decision.rejected = rejectedBy(u, decision);
+  }
+  decisions.seconds = evaluateAssignment(problem, chosen).seconds;
+  decisions.cpuSeconds = evaluateAssignment(problem, cpu).seconds;
+}
+
+// A region may be chosen otherwise while the plan runs, so all its steps can run on the same devices.
+void PlacementSearch::merge() {
+  auto devicesOf = [&](size_t u) {
+    std::vector<int> devices;
+    for (const RegionVariant &variant : problem.regions[u + 1].variants)
+      devices.push_back(variant.device);
+    std::sort(devices.begin(), devices.end());
+    return devices;
+  };
+  auto secondsOf = [&](size_t u) { return problem.regions[u + 1].variants[size_t(chosen[u + 1])].seconds; };
+  double sum = 0, most = decisions.seconds * kRegionShare;
+  for (size_t u = 0; u < decisions.steps.size(); ++u) {
+    bool isPinned = request.forced.contains(decisions.steps[u].step);
+    if (devicesOf(u).size() < 2 && deviceOf(u) == 0)
+      continue;
+    bool joins = !regions.empty() && regions.back().isPinned == isPinned &&
+                 regions.back().units.back() + 1 == u && sum + secondsOf(u) <= most &&
+                 deviceOf(regions.back().units.back()) == deviceOf(u) &&
+                 devicesOf(regions.back().units.back()) == devicesOf(u);
+    if (!joins) {
+      regions.push_back({{}, isPinned});
+      sum = 0;
+    }
+    sum += secondsOf(u);
+    regions.back().units.push_back(u);
+    decisions.steps[u].region = int(regions.size()) - 1;
+  }
+}
+
+Status PlacementSearch::write(const std::string &path) const {
+  return rewritePlan(path, [&](fb::PlanT &plan) {
+    for (size_t d = 0; d < decisions.devices.size(); ++d) {
+      plan.devices[d]->kind = decisions.devices[d].kind;
+      plan.devices[d]->memory = uint64_t(decisions.devices[d].memory);
+    }
+    for (const Merged &merged : regions) {
+      auto region = std::make_unique<fb::RegionT>();
+      region->pinned = merged.isPinned;
+      auto variantOn = [&](int device) -> fb::RegionVariantT & {
+        for (auto &variant : region->variants)
+          if (variant->device == device)
+            return *variant;
+        region->variants.push_back(std::make_unique<fb::RegionVariantT>());
+        region->variants.back()->device = device;
+        return *region->variants.back();
+      };
+      for (size_t u : merged.units) {
+        region->steps.push_back(decisions.steps[u].step);
+        variantOn(0); // also what a rule wants elsewhere has a way out
+        for (const RegionVariant &variant : problem.regions[u + 1].variants) {
+          fb::RegionVariantT &written = variantOn(variant.device);
+          written.seconds += variant.seconds;
+          written.bytes += uint64_t(variant.bytes);
+        }
+      }
+      for (size_t v = 0; v < region->variants.size(); ++v)
+        if (region->variants[v]->device == deviceOf(merged.units[0]))
+          region->chosen = int(v);
+      plan.regions.push_back(std::move(region));
+    }
+  });
+}
+
+} // namespace dspark

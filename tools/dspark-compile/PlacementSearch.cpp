@@ -1,0 +1,276 @@
+#include "tools/dspark-compile/PlacementSearch.h"
+#include "runtime/format/PlanRewrite.h"
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace dspark {
+namespace {
+
+// Steps are measured for so long, but in three runs at least.
+constexpr double kMeasureSeconds = 0.3;
+constexpr int kLeastRuns = 3;
+// What another order of sums does to outputs: the unit roundoff 6e-8 times the square root of 4096 terms in
+// each of 100 layers is 4e-5.
+constexpr double kReorderError = 1e-4;
+// Of a step whose precision nobody chose: that of its packed weights, else of its result.
+std::string precisionOf(const BoundStep &step) {
+  Attrs attrs(step.step->attrs);
+  std::string layout(attrs.s("packed", ""));
+  if (!layout.empty() && layout != "panel16")
+    return layout + (attrs.s("arithmetic", "").empty() ? "" : "/" + std::string(attrs.s("arithmetic", "")));
+  return std::string(step.results.empty() ? "" : dtypeName(step.results[0].type));
+}
+
+} // namespace
+
+StatusOr<PlanDecisions> PlacementSearch::run(const std::string &plan, const PlacementRequest &request,
+                                             const MachineProfile &machine) {
+  PlacementSearch search(request, machine);
+  if (!request.devices.empty())
+    DSPARK_RETURN_IF_ERROR(rewritePlan(plan, [&](fb::PlanT &edited) {
+      edited.devices.clear();
+      edited.regions.clear();
+      for (const DeviceSpec &spec : request.devices) {
+        edited.devices.push_back(std::make_unique<fb::DeviceT>());
+        edited.devices.back()->name = spec.name;
+      }
+    }));
+  DSPARK_RETURN_IF_ERROR(search.open(plan));
+  DSPARK_RETURN_IF_ERROR(search.measure());
+  search.describeAll();
+  DSPARK_RETURN_IF_ERROR(search.addVariants());
+  DSPARK_RETURN_IF_ERROR(search.force());
+  DSPARK_RETURN_IF_ERROR(search.solve());
+  DSPARK_RETURN_IF_ERROR(search.validate());
+  search.explain();
+  search.merge();
+  if (!request.devices.empty())
+    DSPARK_RETURN_IF_ERROR(search.write(plan));
+  return std::move(search.decisions);
+}
+
+Status PlacementSearch::open(const std::string &plan) {
+  DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(plan));
+  DSPARK_ASSIGN_OR_RETURN(program, Program::create(std::move(file)));
+  std::string reason = reasonAgainstDevices(*program);
+  if (!request.devices.empty() && !reason.empty())
+    return Status(Code::Unsupported, "--device: " + reason);
+  SessionOptions options;
+  options.devices = request.devices;
+  DSPARK_ASSIGN_OR_RETURN(session, Session::create(program, options));
+  DSPARK_ASSIGN_OR_RETURN(calibration, Calibration::create(*program, request.calibration));
+  for (size_t d = 1; d < program->devices().size(); ++d) {
+    Device &device = *session->devices().device(int(d));
+    DSPARK_ASSIGN_OR_RETURN(dspark_device_facts facts, device.facts());
+    decisions.devices.push_back({device.name(), device.kind(), double(facts.memory), 0, 0});
+    limits.push_back(double(facts.memory_left));
+  }
+  decisions.threads = session->threads();
+  decisions.profile = machine.source;
+  return Status::ok();
+}
+
+// The CPU's results on all sets, and its times on the first.
+Status PlacementSearch::measure() {
+  for (size_t set = 0; set < calibration.sets(); ++set) {
+    DSPARK_ASSIGN_OR_RETURN(OutputNumbers numbers, calibration.run(*session, set));
+    expected.push_back(std::move(numbers));
+    if (request.devices.empty())
+      break;
+  }
+  session->setProfile(&profile);
+  auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kMeasureSeconds);
+  Status status;
+  for (int i = 0; status.isOk() && (i < kLeastRuns || std::chrono::steady_clock::now() < end); ++i)
+    status = calibration.run(*session, 0).status();
+  session->setProfile(nullptr);
+  DSPARK_RETURN_IF_ERROR(status);
+  DSPARK_ASSIGN_OR_RETURN(bound, bind());
+  return Status::ok();
+}
+
+StatusOr<BoundPlan> PlacementSearch::bind() { return calibration.bind(*session, 0, decisions.shapes); }
+
+StepDecision PlacementSearch::describe(const BoundStep &step, double footprint) const {
+  StepDecision decision;
+  decision.step = bodyIndex(*program, *step.step);
+  decision.nodes = step.step->location;
+  decision.op = step.step->opName;
+  decision.type = step.results.empty() ? "" : step.results[0].str();
+  decision.precision = precisionOf(step);
+  decision.kernel = step.kernel->name;
+  decision.predicted = machine.model.predict(step.cost, footprint, session->threads());
+  if (auto line = profile.lines.find({step.step, step.kernel}); line != profile.lines.end())
+    decision.measured = line->second.least;
+  for (int value : step.step->inputs)
+    if (value >= 0 && program->values()[size_t(value)].kind == fb::ValueKind::Constant)
+      decision.bytes += double(program->values()[size_t(value)].bytes.size());
+  return decision;
+}
+
+// One unit per kernel call of the body. Views pass on who made what they are views of.
+void PlacementSearch::describeAll() {
+  double footprint = bound.constantBytes + double(bound.lowerBound);
+  std::map<const StepInfo *, const BoundStep *> calls;
+  for (const BoundStep &step : bound.steps)
+    if (step.step->kind == fb::StepKind::Kernel)
+      calls[step.step] = &step;
+  const std::vector<StepInfo> &steps = program->body().steps;
+  std::vector<int> unitOfStep(steps.size()), maker(program->values().size(), -1);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    auto call = calls.find(&steps[i]);
+    if (call == calls.end()) {
+      if (isView(steps[i]))
+        maker[size_t(steps[i].outputs[0])] = maker[size_t(steps[i].inputs[0])];
+      continue;
+    }
+    StepDecision &decision = decisions.steps.emplace_back(describe(*call->second, footprint));
+    for (int value : steps[i].inputs)
+      if (value >= 0 && maker[size_t(value)] >= 0)
+        decision.inputs.push_back(maker[size_t(value)]);
+    for (int value : steps[i].outputs)
+      if (value >= 0)
+        maker[size_t(value)] = int(decisions.steps.size()) - 1;
+    unitSteps.push_back(call->second);
+    unitOfStep[i] = int(decisions.steps.size());
+  }
+  problem = placementProblem(*program, session->devices(), bound, unitOfStep, int(decisions.steps.size()));
+}
+
+// What is measured counts, else what is predicted.
+Status PlacementSearch::addVariants() {
+  for (size_t u = 0; u < decisions.steps.size(); ++u) {
+    StepDecision &decision = decisions.steps[u];
+    const BoundStep &step = *unitSteps[u];
+    std::vector<RegionVariant> &variants = problem.regions[u + 1].variants;
+    variants.push_back({0, decision.measured > 0 ? decision.measured : decision.predicted, 0, 0});
+    std::vector<std::string> &reasons = refusals.emplace_back(program->devices().size());
+    DeviceStep call(step.step->opName, step.record->call, step.record->work, step.constants);
+    bool isFixed = bound.endsAt == step.step; // only a run tells what it makes
+    for (size_t d = 1; d < program->devices().size(); ++d) {
+      StatusOr<double> seconds = isFixed ? Status(Code::Unsupported, "its results' dims depend on data")
+                                         : session->devices().device(int(d))->estimate(call);
+      if (seconds.isOk())
+        variants.push_back({int(d), *seconds, 0, decision.bytes});
+      else
+        reasons[d] = seconds.status().message();
+    }
+    // The plan keeps the fastest ones.
+    std::sort(variants.begin() + 1, variants.end(),
+              [](const RegionVariant &a, const RegionVariant &b) { return a.seconds < b.seconds; });
+    while (variants.size() > kMaxRegionVariants) {
+      reasons[size_t(variants.back().device)] = "slower than three other devices";
+      variants.pop_back();
+    }
+  }
+  return Status::ok();
+}
+
+Status PlacementSearch::force() {
+  for (size_t u = 0; u < decisions.steps.size(); ++u) {
+    auto rule = request.forced.find(decisions.steps[u].step);
+    if (rule == request.forced.end())
+      continue;
+    auto name = std::find(program->devices().begin(), program->devices().end(), rule->second);
+    if (name == program->devices().end())
+      return Status(Code::NotFound, "node '" + decisions.steps[u].nodes + "' shall run on device '" +
+                                        rule->second + "', which no --device gives");
+    int device = int(name - program->devices().begin());
+    std::vector<RegionVariant> &variants = problem.regions[u + 1].variants;
+    auto wanted =
+        std::find_if(variants.begin(), variants.end(), [&](auto &one) { return one.device == device; });
+    if (wanted == variants.end())
+      return Status(Code::Unsupported, "node '" + decisions.steps[u].nodes + "' shall run on device '" +
+                                           rule->second + "', which cannot: " + refusals[u][size_t(device)]);
+    variants = {*wanted};
+  }
+  return Status::ok();
+}
+
+int PlacementSearch::deviceOf(size_t unit) const {
+  return problem.regions[unit + 1].variants[size_t(chosen[unit + 1])].device;
+}
+
+Placement PlacementSearch::placement() const {
+  Placement placement(program->body().steps.size());
+  for (size_t u = 0; u < decisions.steps.size(); ++u)
+    placement[size_t(decisions.steps[u].step)] = uint8_t(deviceOf(u));
+  return placement;
+}
+
+// Tensors need a device's memory, too, and how much depends on what runs there: where it is too little, less
+// is left for weights.
+Status PlacementSearch::solve() {
+  double reserve = 0;
+  for (;;) {
+    for (size_t d = 0; d < limits.size(); ++d)
+      problem.deviceBytes[d + 1] = std::max(0.0, limits[d] - reserve);
+    chosen = solveAssignment(problem).variants;
+    session->place(placement());
+    StatusOr<BoundPlan> placed = bind();
+    if (placed.isOk()) {
+      for (const BoundTransfer &transfer : placed->transfers) {
+        const TransferCost &link = problem.transfers[size_t(transfer.from * problem.devices + transfer.to)];
+        std::string_view name = program->values()[size_t(transfer.value)].name;
+        decisions.transfers.push_back(
+            {name.empty() ? "%" + std::to_string(transfer.value) : std::string(name),
+             program->devices()[size_t(transfer.from)], program->devices()[size_t(transfer.to)],
+             double(transfer.bytes), link.latency + double(transfer.bytes) * link.perByte});
+      }
+      for (size_t d = 1; d < placed->deviceBytes.size() && d <= decisions.devices.size(); ++d)
+        decisions.devices[d - 1].tensors = double(placed->deviceBytes[d]);
+      return Status::ok();
+    }
+    bool isLast = std::all_of(limits.begin(), limits.end(), [&](double limit) { return reserve > limit; });
+    if (placed.status().code() != Code::OutOfMemory || isLast)
+      return placed.status();
+    double least = *std::min_element(limits.begin(), limits.end());
+    reserve = reserve == 0 ? std::max(least / 64, 4096.0) : reserve * 1.5;
+    // Steps whose own tensors do not fit go elsewhere.
+    for (size_t u = 0; u < decisions.steps.size(); ++u)
+      std::erase_if(problem.regions[u + 1].variants, [&](const RegionVariant &variant) {
+        if (variant.device == 0)
+          return false;
+        bool isTooLarge = unitSteps[u]->bytes > limits[size_t(variant.device) - 1] - reserve / 4;
+        if (isTooLarge)
+          refusals[u][size_t(variant.device)] =
+              "its tensors of " + megabytesText(unitSteps[u]->bytes) + " do not fit in its memory";
+        return isTooLarge;
+      });
+  }
+}
+
+Status PlacementSearch::validateOn(const Placement &placement, const std::string &who) {
+  session->place(placement);
+  std::vector<OutputNumbers> found;
+  for (size_t set = 0; set < calibration.sets(); ++set) {
+    DSPARK_ASSIGN_OR_RETURN(OutputNumbers numbers, calibration.run(*session, set));
+    found.push_back(std::move(numbers));
+  }
+  std::vector<AdaptEvent> events = session->takeAdaptEvents();
+  if (!events.empty() && events[0].reason == "fault")
+    return Status(Code::Unsupported, events[0].detail);
+  double error = outputError(ErrorMetric::Relative, found, expected),
+         allowed = std::max(request.maxError, kReorderError);
+  char text[200];
+  std::snprintf(text, sizeof text, ": outputs are off by %.3g relative to the CPU's, expected at most %.3g",
+                error, allowed);
+  decisions.error = std::max(decisions.error, error);
+  return error <= allowed ? Status::ok() : Status(Code::Mismatch, who + text);
+}
+
+// The chosen placement, and each device with everything it may get.
+Status PlacementSearch::validate() {
+  for (size_t d = 1; d < program->devices().size(); ++d) {
+    Placement all(program->body().steps.size());
+    for (size_t u = 0; u < decisions.steps.size(); ++u)
+      for (const RegionVariant &variant : problem.regions[u + 1].variants)
+        if (variant.device == int(d))
+          all[size_t(decisions.steps[u].step)] = uint8_t(d);
+    DSPARK_RETURN_IF_ERROR(validateOn(all, "device '" + program->devices()[d] + "'"));
+  }
+  return request.devices.empty() ? Status::ok() : validateOn(placement(), "the chosen devices");
+}
+
+} // namespace dspark

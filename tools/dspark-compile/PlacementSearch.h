@@ -1,0 +1,68 @@
+// Chooses the device of every step of a plan: the CPU's times are measured, the devices tell theirs, the
+// solver weighs them with what crosses between and with the devices' memory, and runs confirm that every
+// device computes what the CPU computes.
+#pragma once
+#include "planning/MachineProfile.h"
+#include "runtime/executor/PlacementProblem.h"
+#include "tools/dspark-compile/Calibration.h"
+#include "tools/dspark-compile/PlanDecisions.h"
+#include <map>
+
+namespace dspark {
+
+struct PlacementRequest {
+  std::vector<DeviceSpec> devices; // none: what the CPU does is described
+  CalibrationRequest calibration;  // shapes, and inputs for the runs
+  double maxError = 0; // of the outputs; at least what another order of f32 sums makes of them is allowed
+  std::map<int, std::string> forced; // by step of the body: the device that rules want
+};
+
+class PlacementSearch {
+public:
+  /// Decides, and writes devices and regions to the plan where `devices` are given. Errors of plug-ins and
+  /// rules name them; Mismatch names a device whose results are off.
+  static StatusOr<PlanDecisions> run(const std::string &plan, const PlacementRequest &request,
+                                     const MachineProfile &machine);
+
+private:
+  PlacementSearch(const PlacementRequest &request, const MachineProfile &machine)
+      : request(request), machine(machine) {}
+  Status open(const std::string &plan);
+  Status measure();
+  StepDecision describe(const BoundStep &step, double footprint) const;
+  void describeAll();
+  Status addVariants();
+  Status force();
+  Status solve();
+  StatusOr<BoundPlan> bind();
+  Status validate();
+  Status validateOn(const Placement &placement, const std::string &who);
+  void explain();
+  std::string rejectedBy(size_t unit, StepDecision &decision);
+  void merge();
+  Status write(const std::string &plan) const;
+  Placement placement() const;
+  int deviceOf(size_t unit) const;
+
+  const PlacementRequest &request;
+  const MachineProfile &machine;
+  std::shared_ptr<const Program> program;
+  std::unique_ptr<Session> session;
+  Calibration calibration;
+  std::vector<OutputNumbers> expected;
+  BoundPlan bound; // of the CPU alone
+  Profile profile;
+  PlanDecisions decisions; // one entry per unit
+  std::vector<const BoundStep *> unitSteps;
+  AssignmentProblem problem;                      // unit u is region u + 1
+  std::vector<std::vector<std::string>> refusals; // by unit and device
+  std::vector<int> chosen;                        // by region of the problem
+  std::vector<double> limits;                     // by device: bytes for weights
+  struct Merged {
+    std::vector<size_t> units;
+    bool isPinned; // by a rule
+  };
+  std::vector<Merged> regions;
+};
+
+} // namespace dspark

@@ -1,0 +1,61 @@
+// What a compile has decided for every step of a plan, and what it did not choose: what --explain shows,
+// --save-plan-rules writes and remarks say.
+#pragma once
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace dspark {
+
+/// Another way to run a step.
+struct StepAlternative {
+  std::string device, precision; // precision: "" if it is the step's own
+  double seconds = 0;            // with what would cross then, beyond what crosses now
+  std::string refusal;           // why it cannot be, "" if it can
+};
+
+struct StepDecision {
+  int step = 0;         // in the plan's body
+  int region = -1;      // steps with one decision; -1: the CPU alone can run it
+  std::string nodes;    // ONNX names
+  std::string op, type; // catalogue operator; of the first result, "f32[1, 64]"
+  std::string device = "cpu", precision, kernel;
+  double predicted = 0;  // seconds on that device
+  double measured = 0;   // on the CPU, if that is the device; 0: not measured
+  double error = 0;      // relative, of its result, if its precision was chosen
+  double bytes = 0;      // weights
+  bool isChoice = false; // whether its precision could be chosen
+  std::string rejected;  // the best rejected alternative, and why
+  std::vector<StepAlternative> alternatives;
+  std::vector<int> inputs; // entries of PlanDecisions::steps that it reads from
+};
+
+struct DecidedDevice {
+  std::string name, kind;
+  double memory = 0, weights = 0, tensors = 0; // bytes: what it has, what the plan keeps there
+};
+
+/// A value that crosses between devices.
+struct DecidedTransfer {
+  std::string value, from, to;
+  double bytes = 0, seconds = 0;
+};
+
+struct PlanDecisions {
+  std::vector<StepDecision> steps;
+  std::vector<DecidedDevice> devices; // beside the CPU
+  std::vector<DecidedTransfer> transfers;
+  double seconds = 0, cpuSeconds = 0; // predicted for a run, and with the CPU alone; transfers counted
+  double error = 0;                   // of the outputs with the devices, relative to the CPU's
+  int threads = 1;
+  std::string shapes;  // the inputs that it was decided for
+  std::string profile; // of the cost model
+};
+
+inline std::string megabytesText(double bytes) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.3g MB", bytes * 1e-6);
+  return text;
+}
+
+} // namespace dspark
