@@ -36,6 +36,7 @@ struct Options {
   size_t prompts = 16;
   int64_t tokens = 64;
   int threads = 1, rounds = 3;
+  int32_t leastMatch = llm::LookupOptions().leastMatch;
   bool replays = false;
 };
 
@@ -155,7 +156,8 @@ private:
           llm::CostTable steps,
           llm::measureSteps(model, {.sequences = sequences, .drafts = kLongestLookup, .clock = clock}));
       std::vector<llm::SpeculationSource> sources(1);
-      sources[0].drafter = std::make_unique<llm::LookupDrafter>(llm::LookupOptions{.longestDraft = longest});
+      sources[0].drafter = std::make_unique<llm::LookupDrafter>(
+          llm::LookupOptions{.leastMatch = options.leastMatch, .longestDraft = longest});
       DSPARK_ASSIGN_OR_RETURN(
           auto speculation,
           llm::Speculation::create(model.facts().vocabulary, std::move(steps), std::move(sources), policy));
@@ -290,6 +292,8 @@ int main(int argc, char **argv) {
   app.add_option("--tokens", options.tokens, "of each answer, at most (default 64)")
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "default 1")->check(CLI::Range(1, 1024));
+  app.add_option("--least-match", options.leastMatch, "tokens that must have occurred before (default 2)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--rounds", options.rounds, "that count (default 3)")->check(CLI::PositiveNumber);
   app.add_flag("--replay", options.replays, "compare on a model that repeats answers and measured times");
   CLI11_PARSE(app, argc, argv);

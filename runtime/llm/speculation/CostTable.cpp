@@ -100,30 +100,54 @@ StatusOr<CostTable> CostTable::create(std::vector<CostPoint> points, Kind kind) 
   return table;
 }
 
-void CostTable::refine() {
-  for (Line &line : lines) {
-    const Line given = line;
-    const int32_t first = given.drafts.front(), last = given.drafts.back();
-    line = {};
-    size_t next = 0;
-    const auto keepUpTo = [&](int64_t drafts) { // given points
-      for (; next < given.drafts.size() && given.drafts[next] <= drafts; ++next) {
-        line.drafts.push_back(given.drafts[next]);
-        line.measured.push_back(given.measured[next]);
-        line.known.push_back(given.known[next]);
-      }
-    };
-    for (int64_t drafts = first; drafts < last; drafts = nextWidth(drafts)) {
-      keepUpTo(drafts);
-      if (line.drafts.back() == drafts)
-        continue;
-      line.drafts.push_back(int32_t(drafts));
-      line.measured.push_back(onLine(given, double(drafts)));
+// A line for every doubling of sequences between the measured ones.
+void CostTable::addLines() {
+  const CostTable given = *this;
+  for (int32_t s = 2 * lineSequences.front(); s < lineSequences.back(); s *= 2) {
+    const auto at = std::lower_bound(lineSequences.begin(), lineSequences.end(), s);
+    if (*at == s)
+      continue;
+    Line line;
+    const Line &wider = lines[size_t(at - lineSequences.begin())];
+    for (int32_t drafts : wider.drafts) {
+      line.drafts.push_back(drafts);
+      line.measured.push_back(given.seconds(s, drafts) / given.speed);
       line.known.push_back(1);
     }
-    keepUpTo(last);
     line.seconds = neverFalling(line.measured, line.known);
+    lines.insert(lines.begin() + (at - lineSequences.begin()), std::move(line));
+    lineSequences.insert(at, s);
   }
+}
+
+// Points for the widths between those that a line has.
+void CostTable::addWidths(Line &line) {
+  const Line given = line;
+  line = {};
+  size_t next = 0;
+  const auto keepUpTo = [&](int64_t drafts) {
+    for (; next < given.drafts.size() && given.drafts[next] <= drafts; ++next) {
+      line.drafts.push_back(given.drafts[next]);
+      line.measured.push_back(given.measured[next]);
+      line.known.push_back(given.known[next]);
+    }
+  };
+  for (int64_t drafts = given.drafts.front(); drafts < given.drafts.back(); drafts = nextWidth(drafts)) {
+    keepUpTo(drafts);
+    if (line.drafts.back() == drafts)
+      continue;
+    line.drafts.push_back(int32_t(drafts));
+    line.measured.push_back(onLine(given, double(drafts)));
+    line.known.push_back(1);
+  }
+  keepUpTo(given.drafts.back());
+  line.seconds = neverFalling(line.measured, line.known);
+}
+
+void CostTable::refine() {
+  addLines();
+  for (Line &line : lines)
+    addWidths(line);
 }
 
 CostTable::Neighbours CostTable::neighbours(const std::vector<int32_t> &at, int32_t query) {

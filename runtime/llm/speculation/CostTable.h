@@ -35,9 +35,9 @@ public:
   /// lines or points alike; a line of a model's table that has no second point or rises by less than 1 %.
   static StatusOr<CostTable> create(std::vector<CostPoint> points, Kind kind = Kind::Model);
 
-  /// Puts points between the measured ones, at every width that pointsToMeasure has. They are guesses, which
-  /// the first steps of that width replace: a step's time rises in stairs, and only the steps themselves tell
-  /// where.
+  /// Puts points between the measured ones, at every number of sequences and drafts that pointsToMeasure has.
+  /// They are guesses, which the first such steps replace: a step's time rises in stairs, and only the steps
+  /// themselves tell where.
   void refine();
 
   double seconds(int32_t sequences, int32_t drafts) const;
@@ -64,6 +64,8 @@ private:
     double toRight;
   };
 
+  void addLines();
+  static void addWidths(Line &line);
   static void correct(Line &line, size_t point, double ratio, double weight);
   static double onLine(const Line &line, double drafts);
   static Neighbours neighbours(const std::vector<int32_t> &at, int32_t query);

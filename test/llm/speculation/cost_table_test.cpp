@@ -83,6 +83,17 @@ TEST(CostTable, stairsAreLearnedFromTheFirstStepsOfAWidth) {
   EXPECT_THAT(back->toJson(), HasSubstr("[1,3,")) << "and is still a guess";
 }
 
+TEST(CostTable, numbersOfSequencesBetweenTheMeasuredOnesAreLearned) {
+  CostTable table = tableOf({{1, 0, 1}, {1, 4, 2}, {8, 0, 8}, {8, 4, 9}});
+  table.refine();
+  EXPECT_DOUBLE_EQ(table.seconds(2, 0), 2) << "nothing is known of it";
+  EXPECT_DOUBLE_EQ(table.seconds(8, 4), 9);
+  for (int i = 0; i < 12; ++i)
+    table.observe(2, 0, 1.5);
+  EXPECT_NEAR(table.seconds(2, 0), 1.5, 0.1);
+  EXPECT_GT(table.seconds(4, 0), 3);
+}
+
 TEST(CostTable, textGoesBothWaysAndIsChecked) {
   CostTable table = tableOf({{1, 0, 0.5}, {1, 8, 1.5}, {2, 0, 1}, {2, 8, 2}});
   table.observe(1, 0, 0.6);
