@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 from . import checks, compare, run
 
-MS, ML = "com.microsoft", "ai.onnx.ml"
+MS, ML, PREVIEW = "com.microsoft", "ai.onnx.ml", "ai.onnx.preview"
 REFUSED = "refused"  # what is expected where the call breaks the operator's rules
 
 
@@ -47,7 +47,7 @@ class Question:
         names = ["y"] if self.want is REFUSED else list(self.want)
         graph = helper.make_graph(self.nodes, "question", inputs, [onnx.ValueInfoProto(name=name) for name in names],
                                   [numpy_helper.from_array(self.feeds[name], name) for name in fixed])
-        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid(MS, 1), helper.make_opsetid(ML, 3)]
+        opsets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(domain, since) for domain, since in ((MS, 1), (ML, 3), (PREVIEW, 1)))]
         return helper.make_model(graph, opset_imports=opsets, ir_version=10), {k: v for k, v in self.feeds.items() if k not in fixed}
 
     def difference(self, got):

@@ -31,6 +31,15 @@ class Erf(OpRun):
         return (np.vectorize(math.erf, otypes=[np.float64])(x),)
 
 
+class Gelu(OpRun):
+    """Its function body calls that Erf, and has f32 constants."""
+
+    def _run(self, x, approximate="none"):
+        if approximate == "tanh":
+            return (0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),)
+        return (0.5 * x * np.vectorize(math.erfc, otypes=[np.float64])(-x / math.sqrt(2)),)
+
+
 class Softplus(OpRun):
     """It loses what is small beside 1."""
 
@@ -211,6 +220,6 @@ class Loop(OpRun):
 
 
 CLASSES = {kind.__name__: kind for kind in (
-    Div, Erf, Softplus, Softsign, LRN, GlobalMaxPool, LpNormalization, MeanVarianceNormalization, GroupNormalization, ReduceLogSumExp,
+    Div, Erf, Gelu, Softplus, Softsign, LRN, GlobalMaxPool, LpNormalization, MeanVarianceNormalization, GroupNormalization, ReduceLogSumExp,
     MaxPool, AveragePool, LpPool, ConvTranspose, Loop, QLinearMatMul, exact.Conv, exact.GatherElements,
     *map(narrow, ("ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceProd")))}

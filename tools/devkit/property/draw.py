@@ -10,6 +10,7 @@ from .values import ALL, BF16, BOOL, F16, F32, F64, FLOATS, I32, I64, INTEGERS, 
 
 RECIPES = []  # (weight, function of a Draw)
 OPSETS = (21, 18, 22, 23, 25)
+FUNCTIONS, LOCAL = 7, "local"
 LARGEST = 3000  # elements of one value
 SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17, 33)
 
@@ -47,11 +48,29 @@ class Graph:
 
 
 def model(graphs):
-    """One model of all of them, side by side."""
-    nodes = [node for graph in graphs for node in graph.nodes]
+    """One model of all of them, side by side; every FUNCTIONSth graph has a part of its nodes in a function of the model."""
+    nodes, functions, opsets = [], [], [helper.make_opsetid("", graphs[0].opset)]
+    for graph in graphs:
+        rest = graph.nodes
+        if graph.seed % FUNCTIONS == 0 and len(rest) > 1:
+            function, call = asFunction(graph, rest[: len(rest) // 2], opsets[0])
+            functions.append(function)
+            rest = [call, *rest[len(rest) // 2 :]]
+        nodes += rest
     inputs, outputs, weights = (sum(parts, []) for parts in zip(*(graph.interface() for graph in graphs)))
     body = helper.make_graph(nodes, f"seed{graphs[0].seed}", inputs, outputs, weights)
-    return helper.make_model(body, opset_imports=[helper.make_opsetid("", graphs[0].opset)], ir_version=10)
+    opsets += [helper.make_opsetid(LOCAL, 1)] if functions else []
+    return helper.make_model(body, opset_imports=opsets, functions=functions, ir_version=10)
+
+
+def asFunction(graph, nodes, opset):
+    """(function, the node that calls it) of some of a graph's nodes."""
+    made = [name for node in nodes for name in node.output]
+    read = [name for node in nodes for name in [*node.input, *(value.name for value in graph.outer.get(node.output[0], ()))]]
+    given = [name for name in dict.fromkeys(read) if name and name not in made]
+    name = f"Part{graph.seed}"
+    function = helper.make_function(LOCAL, name, given, made, nodes, [opset])
+    return function, helper.make_node(name, given, made, name=f"{made[0]}_{name}", domain=LOCAL)
 
 
 class Draw:
@@ -180,16 +199,17 @@ class Draw:
 
     # --- nodes ---
 
-    def add(self, kind, operands, outputs=1, rounds=False, dtype=None, loose=1, outer=(), **attributes):
+    def add(self, kind, operands, outputs=1, rounds=False, dtype=None, loose=1, least=0.0, outer=(), **attributes):
         """The Values of a new node's outputs, or None where it cannot be judged (then nothing is added). `rounds`: results of inexact
-        functions; `dtype`: of float results where it is not the first float operand's; `loose`: times the usual distance."""
+        functions; `dtype`: of float results where it is not the first float operand's; `loose`: times the usual distance, and
+        `least` is allowed anyhow."""
         if any(operand is None for operand in operands[:1]):
             return None
         names = [f"{self.prefix}v{next(self.counter)}" for _ in range(outputs)]
         node = helper.make_node(kind, [v.name if v is not None else "" for v in operands], names, name=f"{names[0]}_{kind}", **attributes)
         given = [v for v in operands if v is not None] + list(outer)
         try:
-            results = self.judged(node, operands, given, rounds, dtype, loose, outer)
+            results = self.judged(node, operands, given, rounds, dtype, (loose, least), outer)
         except reference.NotEvaluated as error:
             self.refused[str(error)[:90]] += 1
             return None
@@ -203,7 +223,7 @@ class Draw:
         self.pool += results
         return results
 
-    def judged(self, node, operands, given, rounds, dtype, loose, outer):
+    def judged(self, node, operands, given, rounds, dtype, allowed, outer):
         """The Values of a node's outputs; None among them, or instead of them, where there is no steady answer."""
 
         def run(arrays):
@@ -221,7 +241,7 @@ class Draw:
             kind = truth.dtype if truth.dtype != F64 else dtype or (floats[0].dtype if floats else F64)
             if kind in FLOATS:
                 again = lambda arrays, k=k: run(arrays)[k].astype(F64)
-                values.append(computed(name, truth.astype(F64), kind, given, again, rounds, loose, self.random))
+                values.append(computed(name, truth.astype(F64), kind, given, again, rounds, allowed, self.random))
             elif rounded:
                 return None  # integers made of rounded numbers
             else:

@@ -97,9 +97,9 @@ def furthest(truth, operands, evaluate, random):
     return far
 
 
-def computed(name, truth, dtype, operands, evaluate, rounds, loose, random):
+def computed(name, truth, dtype, operands, evaluate, rounds, allowed, random):
     """The Value of a node's float output with this f64 truth; None where the question has no steady answer. `evaluate` gives the truth for
-    other operands, `rounds` says that results are never exact, `loose` multiplies the slack."""
+    other operands, `rounds` says that results are never exact, `allowed` is a factor and a least value of the slack."""
     with np.errstate(all="ignore"):
         array = truth.astype(dtype)
         same = (array.astype(F64) == truth) | np.isnan(truth)
@@ -110,7 +110,8 @@ def computed(name, truth, dtype, operands, evaluate, rounds, loose, random):
     short = size <= 2.0**10 and np.all(finite * 2**8 % 1 == 0)  # sums in any order are exact in f32
     if not rounds and short and np.all(same) and all(value.exact for value in operands):
         return Value(name, array)
-    slack = loose * (kUnits * UNIT[dtype] * size + kFactor * furthest(truth, operands, evaluate, random))
+    slack = allowed[0] * (kUnits * UNIT[dtype] * size + kFactor * furthest(truth, operands, evaluate, random))
     slack += float(ml_dtypes.finfo(dtype).smallest_subnormal)  # below the normal numbers a unit no longer shrinks with the value
+    slack = max(slack, allowed[1])
     steady = slack <= (0.02 if dtype == F32 else 0.2) * size + 1e-30
     return Value(name, array, truth, slack) if steady else None
