@@ -224,7 +224,8 @@ private:
       json["language_model"] = {{"architecture", languageModel->config.architecture},
                                 {"layers", languageModel->config.layers.size()},
                                 {"vocabulary", languageModel->config.vocabulary},
-                                {"context_length", languageModel->config.contextLength}};
+                                {"context_length", languageModel->config.contextLength},
+                                {"window", languageModel->config.widestWindow()}};
     return json.dump(2);
   }
 

@@ -2,6 +2,7 @@
 // metadata, config.json) are brought to, and that the graph is built from. What a checkpoint says by having a
 // tensor or not (biases, norms of queries and keys, norms behind a block) is not repeated here.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -77,6 +78,17 @@ struct DecoderConfig {
   double attentionScale = 0;                     // of q . k
   double attentionSoftcap = 0, logitSoftcap = 0; // 0: none
   double embeddingScale = 1;
+
+  /// The most tokens that a layer sees; 0 if one sees all.
+  int64_t widestWindow() const {
+    int64_t widest = 0;
+    for (const DecoderLayer &layer : layers) {
+      if (layer.window < 0)
+        return 0;
+      widest = std::max(widest, layer.window);
+    }
+    return widest;
+  }
 };
 
 } // namespace dspark::checkpoint

@@ -7,6 +7,7 @@ CachedSequence &CachedSequence::operator=(CachedSequence &&other) noexcept {
   release();
   std::swap(cache, other.cache);
   std::swap(tokens, other.tokens);
+  std::swap(passed, other.passed);
   table.swap(other.table);
   nodes.swap(other.nodes);
   salt.swap(other.salt);
@@ -51,10 +52,11 @@ CachedSequence PageCache::fork(const CachedSequence &sequence) {
   other.cache = this;
   other.salt = sequence.salt;
   other.tokens = sequence.tokens;
+  other.passed = sequence.passed;
   other.nodes = sequence.nodes;
   other.table.assign(sequence.table.begin(), sequence.table.begin() + pagesFor(sequence.tokens));
-  for (int32_t page : other.table)
-    own(page);
+  for (size_t page = size_t(other.passed); page < other.table.size(); ++page)
+    own(other.table[page]);
   return other;
 }
 
@@ -85,8 +87,23 @@ void PageCache::disown(int32_t page) {
 // The last pages go first: nothing can be found behind an evicted page, so those at the end are worth least.
 void PageCache::shrink(CachedSequence &sequence, int64_t pages) {
   while (int64_t(sequence.table.size()) > pages) {
-    disown(sequence.table.back());
+    if (sequence.table.back() >= 0)
+      disown(sequence.table.back());
     sequence.table.pop_back();
+  }
+  sequence.passed = std::min(sequence.passed, int64_t(sequence.table.size()));
+}
+
+// Pages that the row behind `tokens` tokens, and so every later one, sees nothing of.
+int64_t PageCache::pagesBehindWindow(int64_t tokens) const {
+  const int64_t window = model.facts().window;
+  return window > 0 ? std::max<int64_t>(tokens + 1 - window, 0) / size : 0;
+}
+
+void PageCache::releasePassed(CachedSequence &sequence) {
+  for (const int64_t end = pagesBehindWindow(sequence.tokens); sequence.passed < end; ++sequence.passed) {
+    disown(sequence.table[size_t(sequence.passed)]);
+    sequence.table[size_t(sequence.passed)] = -1;
   }
 }
 
@@ -126,6 +143,7 @@ void PageCache::commit(CachedSequence &sequence, std::span<const int32_t> tokens
   shrink(sequence, pagesFor(sequence.tokens));
   if (sharePrefixes)
     publish(sequence, tokens);
+  releasePassed(sequence);
 }
 
 // Where another sequence has published the same text meanwhile, its page takes the place of ours: the bits
@@ -148,6 +166,8 @@ void PageCache::publish(CachedSequence &sequence, std::span<const int32_t> token
 }
 
 void PageCache::truncate(CachedSequence &sequence, int64_t length) {
+  if (pagesBehindWindow(length) < sequence.passed)
+    length = 0;
   sequence.tokens = length;
   shrink(sequence, pagesFor(length));
   sequence.nodes.resize(std::min(sequence.nodes.size(), size_t(length / size)));
@@ -157,7 +177,8 @@ Status PageCache::check(std::span<const CachedSequence *const> sequences) const 
   std::vector<int32_t> expected(owners.size());
   for (const CachedSequence *sequence : sequences)
     for (int32_t page : sequence->table)
-      ++expected[size_t(page)];
+      if (page >= 0)
+        ++expected[size_t(page)];
   const auto wrong = [](size_t page, const std::string &what) {
     return Status(Code::Internal, "cache page " + std::to_string(page) + " " + what);
   };

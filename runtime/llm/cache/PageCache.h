@@ -1,7 +1,8 @@
 // The host side of the paged key-value cache: which page belongs to whom. Every page is free, cached (full,
 // of a known text, wanted by nobody just now) or owned by one or more sequences. Full pages are published and
 // shared between sequences with the same prefix; a page is written only by a sequence that owns it alone.
-// Paging follows Kwon et al. 2023 (PagedAttention).
+// Where no layer of the model sees further back than a window, pages behind it are given back as a sequence
+// grows. Paging follows Kwon et al. 2023 (PagedAttention).
 #pragma once
 #include "runtime/llm/cache/PageIndex.h"
 #include "runtime/llm/cache/PageList.h"
@@ -22,13 +23,15 @@ public:
   void release();
   /// Tokens whose keys and values are in the pages.
   int64_t length() const { return tokens; }
-  /// Page j holds tokens j * pageSize and on; those reserved for the next step come last.
+  /// Page j holds tokens j * pageSize and on; those reserved for the next step come last. -1: given back,
+  /// since no row to come sees these tokens.
   std::span<const int32_t> pages() const { return table; }
 
 private:
   friend class PageCache;
   PageCache *cache = nullptr;
   int64_t tokens = 0;
+  int64_t passed = 0; // pages at the front that are given back
   std::vector<int32_t> table;
   std::vector<PageIndex::Node> nodes; // of full pages, where prefixes are shared
   std::string salt;
@@ -62,7 +65,8 @@ public:
   StatusOr<bool> reserve(CachedSequence &sequence, int64_t count);
   /// The step has written up to tokens.size(), all of the sequence's tokens; room beyond is given back.
   void commit(CachedSequence &sequence, std::span<const int32_t> tokens);
-  /// Forgets the tokens from `length` on, and room beyond.
+  /// Forgets the tokens from `length` on, and room beyond; all of them, if pages that the next row would see
+  /// are given back.
   void truncate(CachedSequence &sequence, int64_t length);
 
   int64_t pageSize() const { return size; }
@@ -82,6 +86,8 @@ private:
   void own(int32_t page);
   void disown(int32_t page);
   void shrink(CachedSequence &sequence, int64_t pages);
+  int64_t pagesBehindWindow(int64_t tokens) const;
+  void releasePassed(CachedSequence &sequence);
   Status makeWritable(int32_t &page);
   void publish(CachedSequence &sequence, std::span<const int32_t> tokens);
 

@@ -15,6 +15,7 @@ struct ModelFacts {
   int64_t pages = 0;         // that the cache has, numbered from 0
   int64_t pageBytes = 0;     // of one page, keys and values of all layers
   int64_t maxRows = 0;       // most rows of one batch
+  int64_t window = 0;        // most tokens that a row sees in any layer, its own included; 0: all
 };
 
 /// What one step computes. Rows are tokens: chunks of prompts, decoded tokens and drafts to verify, side by
@@ -25,8 +26,8 @@ struct ForwardBatch {
   std::span<const int32_t> tokens;          // [rows]
   std::span<const int32_t> queryOffsets;    // [sequences + 1], from 0 to rows
   std::span<const int32_t> sequenceLengths; // [sequences], this step's rows included
-  std::span<const int32_t>
-      blockTable; // [sequences][tablePages]: page of a sequence's tokens j * pageSize ...
+  std::span<const int32_t> blockTable; // [sequences][tablePages]: page of a sequence's tokens j * pageSize
+                                       // ...; -1 where no row sees them, by the model's window
   int64_t tablePages = 0;
   std::span<const int32_t> logitRows; // the rows whose logits are wanted, ascending
 };

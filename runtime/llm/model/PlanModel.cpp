@@ -54,6 +54,8 @@ Status PlanModel::readPlan(const Program &program, const PlanModelOptions &optio
     return corruptFile(program.file().path() + ": META gives a vocabulary of " + text(vocabulary) +
                        " and a context of " + text(modelFacts.contextLength) + " tokens");
   modelFacts.vocabulary = int32_t(vocabulary);
+  if (StatusOr<int64_t> window = modelNumber(program, "window"); window.isOk())
+    modelFacts.window = std::max<int64_t>(*window, 0);
   modelFacts.pageSize = options.pageSize;
   modelFacts.maxRows = options.maxRows;
   int64_t tokens = options.cacheTokens > 0 ? options.cacheTokens : modelFacts.contextLength;
@@ -129,7 +131,9 @@ Status PlanModel::check(const ForwardBatch &batch) const {
           "sequence " + text(s) + " has " + text(end - begin) + " rows and " + text(length) +
           " tokens, expected at most " +
           text(std::min(batch.tablePages * modelFacts.pageSize, modelFacts.contextLength)));
-    for (int64_t j = 0; j * modelFacts.pageSize < length; ++j)
+    int64_t seen =
+        modelFacts.window > 0 ? std::max<int64_t>(length - (end - begin) + 1 - modelFacts.window, 0) : 0;
+    for (int64_t j = seen / modelFacts.pageSize; j * modelFacts.pageSize < length; ++j)
       if (int32_t page = batch.blockTable[size_t(s * batch.tablePages + j)];
           page < 0 || page >= modelFacts.pages)
         return invalidArgument("sequence " + text(s) + " names page " + text(page) + " of " +

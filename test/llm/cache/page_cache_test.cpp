@@ -191,13 +191,56 @@ TEST(PageCache, WithoutSharingNothingIsFound) {
   EXPECT_EQ(cache.availablePages(), 10);
 }
 
+// A row sees 6 tokens, so at 9 tokens the next one sees those from 4 on.
+TEST(PageCache, PagesBehindTheWindowAreGivenBack) {
+  ModelFacts windowed = facts(10);
+  windowed.window = 6;
+  HashModel model(windowed);
+  PageCache cache(model);
+  Tokens tokens = text(8);
+  CachedSequence sequence = computed(cache, tokens);
+  EXPECT_EQ(cache.availablePages(), 8); // token 3 is still seen
+  tokens.push_back(8);
+  ASSERT_TRUE(*cache.reserve(sequence, 1));
+  cache.commit(sequence, tokens);
+  EXPECT_EQ(sequence.pages()[0], -1);
+  EXPECT_EQ(cache.availablePages(), 8);
+  CachedSequence other = cache.fork(sequence), same = cache.open(text(9));
+  EXPECT_EQ(same.length(), 8); // published pages are found until they are evicted
+  EXPECT_EQ(cache.check(std::vector<const CachedSequence *>{&sequence, &other, &same}).message(), "");
+  cache.truncate(sequence, 9);
+  EXPECT_EQ(sequence.length(), 9);
+  cache.truncate(sequence, 8); // token 3 would be seen again
+  EXPECT_EQ(sequence.length(), 0);
+  other.release();
+  same.release();
+  EXPECT_EQ(cache.availablePages(), 10);
+}
+
+// A long text in a cache that could not hold it.
+TEST(PageCache, ASequenceLongerThanTheCacheFitsBehindItsWindow) {
+  ModelFacts windowed = facts(4);
+  windowed.window = 9;
+  HashModel model(windowed);
+  PageCache cache(model);
+  CachedSequence sequence = cache.open(text(1));
+  for (int32_t length = 1; length <= 200; ++length) {
+    StatusOr<bool> reserved = cache.reserve(sequence, 1);
+    ASSERT_TRUE(reserved.isOk() && *reserved) << length;
+    cache.commit(sequence, text(length));
+  }
+  EXPECT_EQ(sequence.length(), 200);
+  sequence.release();
+  EXPECT_EQ(cache.availablePages(), 4);
+}
+
 // 10,000 random schedules on 24 pages: open, grow, draft and roll back, fork, cancel. Texts use three tokens,
 // so that prefixes are shared and pages published twice. After every action each page is free, cached or
 // owned exactly as counted; and pages always hold what their sequences say, checked by contents kept beside
-// them.
+// them. Every third model has a window.
 class Schedules {
 public:
-  explicit Schedules(uint32_t seed) : random(seed), model(facts(24)), cache(model) {}
+  explicit Schedules(uint32_t seed) : random(seed), model(factsOf(seed)), cache(model) {}
 
   void run(int actions) {
     for (int action = 0; action < actions && !testing::Test::HasFatalFailure(); ++action) {
@@ -215,6 +258,11 @@ private:
     std::string salt;
   };
 
+  static ModelFacts factsOf(uint32_t seed) {
+    ModelFacts made = facts(24);
+    made.window = seed % 3 == 0 ? 1 + seed % 11 : 0;
+    return made;
+  }
   int below(int limit) { return int(random() % uint32_t(limit)); }
   Sequence &any() { return *std::next(sequences.begin(), below(int(sequences.size()))); }
 
@@ -247,6 +295,7 @@ private:
   void truncate(Sequence &sequence) {
     sequence.tokens.resize(size_t(below(int(sequence.tokens.size()) + 1)));
     cache.truncate(sequence.pages, int64_t(sequence.tokens.size()));
+    sequence.tokens.resize(size_t(sequence.pages.length()));
   }
 
   void grow(Sequence &sequence) {
@@ -272,6 +321,11 @@ private:
       Tokens prefix;
       for (size_t i = 0; i < sequence.tokens.size(); ++i) {
         prefix.push_back(sequence.tokens[i]);
+        if (sequence.pages.pages()[i / 4] < 0) {
+          ASSERT_LE(int64_t(i) + model.facts().window,
+                    int64_t(sequence.tokens.size())); // seen by none to come
+          continue;
+        }
         const auto &[salt, tokens] = content[{sequence.pages.pages()[i / 4], int64_t(i % 4)}];
         ASSERT_EQ(salt, sequence.salt);
         ASSERT_EQ(tokens, prefix);
