@@ -1,9 +1,12 @@
 #include "compiler/Pipeline/Compile.h"
 #include "compiler/Pipeline/Codegen.h"
 #include "compiler/Pipeline/EmitPlan.h"
+#include "compiler/Recovery/RecoverDecoder.h"
 #include "compiler/Support/LocationNames.h"
 #include "dialects/DSpark/DSpark.h"
 #include "dialects/Plan/Plan.h"
+#include "frontends/checkpoint/ExportSettings.h"
+#include "frontends/checkpoint/HuggingFaceTokenizer.h"
 #include "frontends/language/ImportLanguageModel.h"
 #include "frontends/onnx/Import.h"
 #include "mlir/IR/Verifier.h"
@@ -115,17 +118,12 @@ private:
     case Phase::Emit:
       return emit();
     default:
-      break;
+      runPasses({phase});
     }
-    PassManager passes(&context);
-    addPhasePasses(phase, passes, weights, &choices);
-    passes.addInstrumentation(std::make_unique<PassTimer>(report.times.back().passes));
-    if (failed(passes.run(*module)))
-      fail(kUnsupported, diagnostics.empty()
-                             ? options.model + ": phase " + std::string(phaseName(phase)) + " failed"
-                             : diagnostics);
-    else if (phase == Phase::Pack)
+    if (phase == Phase::Pack && report.exitCode == 0)
       checkChoices();
+    if (phase == Phase::Fuse && report.exitCode == 0 && !languageModel)
+      recover();
   }
 
   // A plan never has another precision than was chosen.
@@ -135,11 +133,68 @@ private:
         return fail(kUsage, options.model + ": node '" + node + "' cannot be computed as " + choice.layout);
   }
 
+  void runPasses(std::initializer_list<Phase> phases) {
+    PassManager passes(&context);
+    for (Phase phase : phases)
+      addPhasePasses(phase, passes, weights, &choices);
+    passes.addInstrumentation(std::make_unique<PassTimer>(report.times.back().passes));
+    if (failed(passes.run(*module)))
+      fail(kUnsupported, diagnostics.empty() ? options.model + ": phase " +
+                                                   std::string(phaseName(*phases.begin())) + " failed"
+                                             : diagnostics);
+  }
+
+  // An exported decoder becomes the step of a language model.
+  void recover() {
+    bool isAsked = options.languageModel == LanguageModel::Always;
+    bool isLikely = options.dims.empty() && recovery::looksLikeDecoder(*module);
+    if (options.languageModel == LanguageModel::Never || (!isAsked && !isLikely))
+      return;
+    StatusOr<language::ImportedModel> recovered = recoveredModel();
+    if (!recovered.isOk() && isAsked)
+      return fail(exitCodeOf(recovered.status()),
+                  options.model + ": no language model: " + recovered.status().message());
+    if (!recovered.isOk()) {
+      report.message =
+          options.model + ": compiled as a graph, not as a language model: " + recovered.status().message();
+      return;
+    }
+    module = std::move(recovered->module);
+    languageModel = std::move(*recovered);
+    runPasses({Phase::Canonicalize, Phase::Fuse});
+  }
+
+  StatusOr<language::ImportedModel> recoveredModel() {
+    std::string folder = std::filesystem::path(options.model).parent_path().string();
+    folder = folder.empty() ? "." : folder;
+    DSPARK_ASSIGN_OR_RETURN(checkpoint::ExportSettings settings, checkpoint::readExportSettings(folder));
+    DSPARK_ASSIGN_OR_RETURN(checkpoint::HuggingFaceTokenizer tokenizer,
+                            checkpoint::readHuggingFaceTokenizer(folder));
+    DSPARK_ASSIGN_OR_RETURN(
+        recovery::RecoveredDecoder decoder,
+        recovery::recoverDecoder(*module, settings.contextLength, decoderOptions(), *weights));
+    language::ImportedModel model;
+    model.module = std::move(decoder.module);
+    model.tokenizer = std::move(tokenizer.spec);
+    model.chatTemplate = std::move(tokenizer.chatTemplate);
+    model.config.architecture = settings.architecture;
+    model.config.contextLength = settings.contextLength;
+    model.config.vocabulary = decoder.vocabulary;
+    for (int64_t window : decoder.windows)
+      model.config.layers.push_back({.window = window});
+    DSPARK_RETURN_IF_ERROR(language::checkVocabulary(model));
+    return model;
+  }
+
+  language::DecoderOptions decoderOptions() const { return {options.cacheType, options.int8Arithmetic}; }
+
   void import() {
     if (language::isCheckpoint(options.model))
       importCheckpoint();
     else
       importOnnx();
+    if (options.languageModel == LanguageModel::Always && options.level == 0 && !languageModel)
+      fail(kUsage, options.model + ": --language-model needs the optimisations that -O0 leaves out");
     if (report.exitCode == 0 && failed(verify(*module)))
       fail(kUnsupported, diagnostics);
   }
@@ -149,10 +204,7 @@ private:
       return fail(kUsage, options.model +
                               ": the dims of a language model are chosen when it runs; --dim fixes those "
                               "of ONNX models");
-    language::DecoderOptions decoder;
-    decoder.cacheType = options.cacheType;
-    decoder.int8Arithmetic = options.int8Arithmetic;
-    auto model = language::importLanguageModel(options.model, decoder, context);
+    auto model = language::importLanguageModel(options.model, decoderOptions(), context);
     if (!model.isOk())
       return fail(exitCodeOf(model.status()), model.status().message());
     module = std::move(model->module);

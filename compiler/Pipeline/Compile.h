@@ -9,6 +9,10 @@
 
 namespace dspark {
 
+/// Whether an ONNX model becomes a language model's plan (compiler/Recovery): where it is one and its
+/// tokenizer lies beside it, or else fail, or never.
+enum class LanguageModel { Auto, Always, Never };
+
 struct CompileOptions {
   std::string model;
   std::string output;                  // the plan; with stopAfter the IR's text, "-" for standard output
@@ -20,7 +24,8 @@ struct CompileOptions {
   bool codegen = true;
   DType cacheType = DType::F16; // of a language model's keys and values: f32, f16, bf16, i8
   bool int8Arithmetic = true;   // of a language model: rows in 8 bits for products with weights of few bits
-  int level = 1;                // 0: the model as it is, without the phases that are optional (Pipeline.h)
+  LanguageModel languageModel = LanguageModel::Auto;
+  int level = 1; // 0: the model as it is, without the phases that are optional (Pipeline.h)
   std::map<std::string, PrecisionChoice>
       precision;                      // contractions in fewer bits, by node (PrecisionChoices.h)
   ByteMode bytes = ByteMode::None;    // what is made of contractions that may run on bytes

@@ -12,7 +12,7 @@ using checkpoint::Matrix;
 
 GraphBuilder::GraphBuilder(MLIRContext &context, const checkpoint::DecoderWeights &weights,
                            WeightStore &store, const char *arithmetic)
-    : weights(weights), store(store), arithmetic(arithmetic), builder(&context), factory(builder, dims) {
+    : weights(weights), store(store), arithmetic(arithmetic), builder(&context), factory(builder, analysis) {
   context.loadDialect<ir::DSparkDialect, func::FuncDialect>();
   module = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToEnd(module->getBody());
@@ -46,7 +46,7 @@ Value GraphBuilder::argument(const std::string &name, DType type, const std::vec
   Location where = NameLoc::get(builder.getStringAttr(name));
   if (failed(main.insertArgument(index, tensor, builder.getDictionaryAttr(attributes), where)))
     fail({Code::Internal, "argument '" + name + "' cannot be added"});
-  dims.bindArgument(main, index);
+  analysis.bindArgument(main, index);
   return main.getArgument(index);
 }
 
@@ -79,14 +79,19 @@ Value GraphBuilder::slice(Value x, int64_t axis, int64_t begin, int64_t end) {
             {x, factory.ints(loc(), {begin}), factory.ints(loc(), {end}), factory.ints(loc(), {axis})});
 }
 
-Value GraphBuilder::shape(const std::vector<std::string> &texts) {
-  SmallVector<Attribute> expressions;
-  for (const std::string &text : texts)
-    expressions.push_back(builder.getStringAttr(text));
-  auto type = RankedTensorType::get({int64_t(texts.size())}, builder.getI64Type());
-  auto made = ir::DimsOp::create(builder, loc(), type, builder.getArrayAttr(expressions));
-  dims.visit(made);
+Value GraphBuilder::copy(Operation *op) { return error.isOk() ? builder.clone(*op)->getResult(0) : Value(); }
+
+Value GraphBuilder::dims(const std::vector<std::string> &expressions, Type type) {
+  SmallVector<Attribute> texts;
+  for (const std::string &text : expressions)
+    texts.push_back(builder.getStringAttr(text));
+  auto made = ir::DimsOp::create(builder, loc(), type, builder.getArrayAttr(texts));
+  analysis.visit(made);
   return made.getResult();
+}
+
+Value GraphBuilder::shape(const std::vector<std::string> &texts) {
+  return dims(texts, RankedTensorType::get({int64_t(texts.size())}, builder.getI64Type()));
 }
 
 Value GraphBuilder::reshape(Value x, const std::vector<std::string> &texts) {

@@ -22,6 +22,10 @@ public:
   /// An argument; dims are numbers or expressions over symbols, which the first bare use binds.
   mlir::Value argument(const std::string &name, DType type, const std::vector<std::string> &dims,
                        bool isState = false);
+  /// A constant, weight or absent operand of another graph.
+  mlir::Value copy(mlir::Operation *op);
+  /// Expressions over dims as integers of that type, [n] or a single one.
+  mlir::Value dims(const std::vector<std::string> &expressions, mlir::Type type);
   /// What follows is called `name`, and "name/..." for parts of it.
   void at(const std::string &name) { place = name; }
 
@@ -87,7 +91,7 @@ public:
 private:
   mlir::Location loc() const;
   /// Dims as a 1-D tensor.
-  mlir::Value shape(const std::vector<std::string> &dims);
+  mlir::Value shape(const std::vector<std::string> &texts);
   /// The packed matrices one behind the other as one weight [count, n, k].
   mlir::Value stacked(const std::string &name, const std::vector<checkpoint::Matrix> &matrices, bool isGated);
   void fail(Status status);
@@ -101,7 +105,7 @@ private:
   WeightStore &store;
   const char *arithmetic;
   mlir::OpBuilder builder;
-  ir::DimAnalysis dims;
+  ir::DimAnalysis analysis;
   ir::OpFactory factory;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp main;

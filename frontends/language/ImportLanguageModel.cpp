@@ -10,14 +10,6 @@
 namespace dspark::language {
 namespace {
 
-Status checkVocabulary(const ImportedModel &model) {
-  if (int64_t(model.tokenizer.tokens.size()) <= model.config.vocabulary)
-    return Status::ok();
-  return corruptFile("the tokenizer has " + std::to_string(model.tokenizer.tokens.size()) +
-                     " tokens, more than the embedding's " + std::to_string(model.config.vocabulary) +
-                     " rows");
-}
-
 StatusOr<ImportedModel> importGguf(const std::shared_ptr<const checkpoint::GgufFile> &file,
                                    const DecoderOptions &options, mlir::MLIRContext &context) {
   ImportedModel model;
@@ -54,6 +46,14 @@ StatusOr<ImportedModel> importHuggingFace(const std::string &folder, const Decod
 }
 
 } // namespace
+
+Status checkVocabulary(const ImportedModel &model) {
+  if (int64_t(model.tokenizer.tokens.size()) <= model.config.vocabulary)
+    return Status::ok();
+  return corruptFile("the tokenizer has " + std::to_string(model.tokenizer.tokens.size()) +
+                     " tokens, more than the embedding's " + std::to_string(model.config.vocabulary) +
+                     " rows");
+}
 
 bool isCheckpoint(const std::string &path) {
   std::error_code error;

@@ -16,6 +16,9 @@ struct ImportedModel {
   std::string chatTemplate; // Jinja text; "" if the checkpoint has none
 };
 
+/// Whether every token has a row of logits.
+Status checkVocabulary(const ImportedModel &model);
+
 /// Errors: those of the readers, with the path in front.
 StatusOr<ImportedModel> importLanguageModel(const std::string &path, const DecoderOptions &options,
                                             mlir::MLIRContext &context);

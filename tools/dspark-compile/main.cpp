@@ -82,7 +82,8 @@ int main(int argc, char **argv) {
   DecideOptions decide;
   PrecisionOptions &precision = decide.precision;
   std::vector<std::string> dims;
-  std::string stopAfter, isa, timing, bound = "0", cacheType = "f16", arithmetic = "int8";
+  std::string stopAfter, isa, timing, bound = "0", cacheType = "f16", arithmetic = "int8",
+                                      languageModel = "auto";
   bool noCodegen = false, verbose = false;
   app.add_option(
          "MODEL", options.model,
@@ -98,6 +99,11 @@ int main(int argc, char **argv) {
                  "llama.cpp "
                  "does) or f32 (nothing is rounded)")
       ->check(CLI::IsMember({"int8", "f32"}));
+  app.add_option(
+         "--language-model", languageModel,
+         "whether an ONNX export of a decoder becomes a language model's plan: auto (default; where "
+         "it is recognised and its tokenizer lies beside it), always (or say what does not fit), never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--precision", precision.precision,
                  "auto (default: f32, and fewer bits as far as --max-error allows), f32, or fewer bits "
                  "everywhere: int8 (weights, rows by 32), int8_static (weights and activations), int4, bf16")
@@ -159,6 +165,9 @@ int main(int argc, char **argv) {
   options.codegen = !noCodegen;
   options.int8Arithmetic = arithmetic == "int8";
   options.cacheType = dtypeFromName(cacheType);
+  options.languageModel = languageModel == "always"  ? LanguageModel::Always
+                          : languageModel == "never" ? LanguageModel::Never
+                                                     : LanguageModel::Auto;
   if (!stopAfter.empty() && !(options.stopAfter = phaseFromName(stopAfter))) {
     std::cerr << "dspark-compile: no phase is called '" << stopAfter << "'; see --help\n";
     return 1;
@@ -182,6 +191,8 @@ int main(int argc, char **argv) {
     std::cerr << "dspark-compile: " << report.message << "\n";
     return report.exitCode;
   }
+  if (!report.message.empty())
+    std::cerr << "dspark-compile: " << report.message << "\n";
   if (verbose && !printsIr)
     std::cerr << options.output << ": " << report.planBytes << " bytes, " << report.steps << " steps, "
               << report.fused << " fused, " << report.generated << " generated kernels\n";
