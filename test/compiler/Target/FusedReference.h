@@ -52,7 +52,7 @@ inline double unaryReference(UnaryKind kind, double x, double alpha, double beta
   case UnaryKind::k_celu:
     return x < 0 ? alpha * std::expm1(x / alpha) : x;
   case UnaryKind::k_thresholded_relu:
-    return x <= alpha ? 0 : x;
+    return x > alpha ? x : 0;
   case UnaryKind::k_hard_sigmoid:
     return hardSigmoid();
   case UnaryKind::k_hard_swish:
@@ -68,7 +68,7 @@ inline double unaryReference(UnaryKind kind, double x, double alpha, double beta
   case UnaryKind::k_erf:
     return std::erf(x);
   case UnaryKind::k_gelu:
-    return x == -INFINITY ? -0.0 : 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); // the limit, not inf * 0
+    return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
   case UnaryKind::k_gelu_tanh:
     return x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); // = x/2 (1 + tanh(...))
   case UnaryKind::k_softplus:
@@ -78,7 +78,7 @@ inline double unaryReference(UnaryKind kind, double x, double alpha, double beta
   case UnaryKind::k_mish:
     return std::isnan(x) ? x : x * std::tanh(softplus(x));
   case UnaryKind::k_shrink:
-    return x < -alpha ? x + beta : x <= alpha ? 0 : x - beta;
+    return x < -alpha ? x + beta : x > alpha ? x - beta : 0;
   case UnaryKind::k_asin:
     return std::asin(x);
   case UnaryKind::k_acos:
