@@ -66,10 +66,10 @@ void attach(plan::LaunchOp launch, const FusedKernelSpec &spec) {
 
 } // namespace
 
-StatusOr<GeneratedCode> generateCode(func::FuncOp func, std::optional<Isa> cap, int threads) {
+StatusOr<GeneratedCode> generateCode(ModuleOp module, std::optional<Isa> cap, int threads) {
   std::vector<FusedKernelSpec> specs;
   std::set<std::string> symbols;
-  func.walk([&](plan::LaunchOp launch) {
+  module.walk([&](plan::LaunchOp launch) {
     if (launch.getOp() != "fused" && launch.getOp() != "fused_reduce")
       return;
     std::optional<FusedKernelSpec> spec = specOf(launch);

@@ -1,7 +1,7 @@
 // Native code for the fused steps of a plan.
 #pragma once
 #include "kernels/common/isa.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "runtime/base/Status.h"
 #include <optional>
 #include <vector>
@@ -13,8 +13,9 @@ struct GeneratedCode {
   int kernels = 0;                                             // distinct functions in each
 };
 
-/// Compiles every fused step that code generation can take, for the levels up to `cap` (none: all levels),
-/// and gives those steps their symbol and inner-stride pattern. `threads` 0 is one per core.
-StatusOr<GeneratedCode> generateCode(mlir::func::FuncOp func, std::optional<Isa> cap, int threads);
+/// Compiles every fused step of all functions that code generation can take, for the levels up to `cap`
+/// (none: all levels), and gives those steps their symbol and inner-stride pattern. `threads` 0 is one per
+/// core.
+StatusOr<GeneratedCode> generateCode(mlir::ModuleOp module, std::optional<Isa> cap, int threads);
 
 } // namespace dspark

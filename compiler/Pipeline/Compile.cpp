@@ -204,7 +204,11 @@ private:
       return fail(kUsage, options.model +
                               ": the dims of a language model are chosen when it runs; --dim fixes those "
                               "of ONNX models");
-    auto model = language::importLanguageModel(options.model, decoderOptions(), context);
+    language::LanguageOptions language;
+    language.decoder = decoderOptions();
+    language.draft = options.draft;
+    language.selfDrafts = options.selfDrafts;
+    auto model = language::importLanguageModel(options.model, language, context);
     if (!model.isOk())
       return fail(exitCodeOf(model.status()), model.status().message());
     module = std::move(model->module);
@@ -227,7 +231,7 @@ private:
   void codegen() {
     if (!options.codegen)
       return;
-    StatusOr<GeneratedCode> generated = generateCode(mainFunction(), options.isa, options.threads);
+    StatusOr<GeneratedCode> generated = generateCode(*module, options.isa, options.threads);
     if (!generated.isOk())
       return fail(exitCodeOf(generated.status()), options.model + ": " + generated.status().message());
     code = std::move(*generated);
@@ -244,15 +248,23 @@ private:
     StatusOr<std::unique_ptr<PlanWriter>> writer = PlanWriter::create(options.output);
     if (!writer.isOk())
       return writer.status();
-    StatusOr<fb::PlanT> plan = emitPlan(mainFunction(), *weights, **writer);
+    WeightPlaces places;
+    StatusOr<fb::PlanT> plan = emitPlan(mainFunction(), *weights, **writer, places);
     if (!plan.isOk())
       return plan.status();
+    for (func::FuncOp function : module->getOps<func::FuncOp>())
+      if (function != mainFunction()) {
+        DSPARK_ASSIGN_OR_RETURN(fb::PlanT further, emitPlan(function, *weights, **writer, places));
+        further.name = function.getName().str();
+        (*writer)->addFunction(further);
+      }
     for (auto &[isa, elf] : code.objects)
       (*writer)->addCode(uint32_t(isa), std::move(elf));
     (*writer)->setMeta(meta());
     if (languageModel) {
       (*writer)->setTokenizer(llm::encodeTokenizer(languageModel->tokenizer));
       (*writer)->setTemplate(languageModel->chatTemplate);
+      (*writer)->setDrafters(llm::encodeDrafters({options.speculates, languageModel->drafters}));
     }
     report.steps = int(plan->body->steps.size());
     for (auto &step : plan->body->steps)

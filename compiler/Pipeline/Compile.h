@@ -25,7 +25,11 @@ struct CompileOptions {
   DType cacheType = DType::F16; // of a language model's keys and values: f32, f16, bf16, i8
   bool int8Arithmetic = true;   // of a language model: rows in 8 bits for products with weights of few bits
   LanguageModel languageModel = LanguageModel::Auto;
-  int level = 1; // 0: the model as it is, without the phases that are optional (Pipeline.h)
+  std::string draft; // of a language model: folder of a draft that reads its hidden states; "": none
+  // Of a language model of so many layers: those that draft by themselves, a drafter each; null: none.
+  std::function<std::vector<std::vector<int64_t>>(int64_t layers)> selfDrafts;
+  bool speculates = true; // of a language model: false, nothing is drafted unless a run asks for it
+  int level = 1;          // 0: the model as it is, without the phases that are optional (Pipeline.h)
   std::map<std::string, PrecisionChoice>
       precision;                      // contractions in fewer bits, by node (PrecisionChoices.h)
   ByteMode bytes = ByteMode::None;    // what is made of contractions that may run on bytes

@@ -10,7 +10,8 @@ namespace {
 
 class Emitter {
 public:
-  Emitter(const WeightStore &weights, PlanWriter &writer) : weights(weights), writer(writer) {
+  Emitter(const WeightStore &weights, PlanWriter &writer, WeightPlaces &places)
+      : weights(weights), writer(writer), places(places) {
     plan.locations.push_back("");
   }
 
@@ -21,7 +22,8 @@ public:
     DSPARK_RETURN_IF_ERROR(emitSteps(func.front(), *plan.body));
     Operation *end = func.front().getTerminator();
     for (auto [index, value] : llvm::enumerate(end->getOperands()))
-      addOutput(func, unsigned(index), value);
+      if (!isUpdatedState(func, value))
+        addOutput(func, unsigned(index), value);
     plan.symbols.assign(dims.symbols().begin(), dims.symbols().end());
     return std::move(plan);
   }
@@ -133,6 +135,15 @@ private:
     plan.inputs.push_back(std::move(input));
   }
 
+  // A result that is a state as a step left it: the caller has that memory, so the plan has no output for it.
+  static bool isUpdatedState(func::FuncOp func, Value value) {
+    auto launch = value.getDefiningOp<plan::LaunchOp>();
+    auto state = launch && !launch.getInputs().empty() ? dyn_cast<BlockArgument>(launch.getInputs()[0])
+                                                       : BlockArgument();
+    return state && state.getOwner() == &func.front() &&
+           func.getArgAttr(state.getArgNumber(), ir::kStateAttr) != nullptr;
+  }
+
   void addOutput(func::FuncOp func, unsigned index, Value value) {
     auto output = std::make_unique<fb::OutputT>();
     output->value = id(value);
@@ -167,11 +178,16 @@ private:
     record.name = name;
     record.layout = op.getLayout().value_or("").str();
     record.dims = staticDims(cast<TensorType>(op.getType()).getShape());
+    if (auto place = places.find(name); place != places.end()) {
+      record.blob = std::make_unique<fb::BlobT>(place->second);
+      return Status();
+    }
     std::string error;
     std::optional<WeightBytes> bytes = weights.read(name, error);
     if (!bytes)
       return {Code::InvalidArgument, error};
     DSPARK_RETURN_IF_ERROR(addBytes(record, bytes->bytes()));
+    places.emplace(name, *record.blob);
     weights.release(name);
     return Status();
   }
@@ -279,6 +295,7 @@ private:
 
   const WeightStore &weights;
   PlanWriter &writer;
+  WeightPlaces &places;
   fb::PlanT plan;
   DimTable dims;
   std::map<const DimNode *, int32_t> dimIds;
@@ -290,8 +307,9 @@ private:
 
 } // namespace
 
-StatusOr<fb::PlanT> emitPlan(func::FuncOp func, const WeightStore &weights, PlanWriter &writer) {
-  return Emitter(weights, writer).run(func);
+StatusOr<fb::PlanT> emitPlan(func::FuncOp func, const WeightStore &weights, PlanWriter &writer,
+                             WeightPlaces &places) {
+  return Emitter(weights, writer, places).run(func);
 }
 
 } // namespace dspark

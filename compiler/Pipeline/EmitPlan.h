@@ -6,8 +6,12 @@
 
 namespace dspark {
 
+/// Where a plan's weights have been written, by name: its functions share them.
+using WeightPlaces = std::map<std::string, fb::BlobT>;
+
 /// Adds constants to `writer` (each weight once, streamed from the store) and returns the plan. Errors name
 /// the weight or operation.
-StatusOr<fb::PlanT> emitPlan(mlir::func::FuncOp func, const WeightStore &weights, PlanWriter &writer);
+StatusOr<fb::PlanT> emitPlan(mlir::func::FuncOp func, const WeightStore &weights, PlanWriter &writer,
+                             WeightPlaces &places);
 
 } // namespace dspark

@@ -241,7 +241,7 @@ private:
       logits = g.op("gather", {logits, wanted}, {g.attr("axis", 0)});
     if (analysis.info(pattern.logits).type != DType::F32)
       logits = g.cast(logits, DType::F32);
-    g.finish(g.reshape(logits, {"wanted", text(pattern.vocabulary)}), "logits");
+    g.finish({{g.reshape(logits, {"wanted", text(pattern.vocabulary)}), "logits"}});
   }
 
   func::FuncOp func;
@@ -281,10 +281,10 @@ StatusOr<RecoveredDecoder> recoverDecoder(ModuleOp module, int64_t contextLength
     recovered.windows.push_back(site.window);
   recovered.vocabulary = pattern.vocabulary;
   NoCheckpoint none;
-  language::GraphBuilder graph(*module.getContext(), none, weights, "");
+  recovered.module = ModuleOp::create(UnknownLoc::get(module.getContext()));
+  language::GraphBuilder graph(*recovered.module, "main", none, weights, "");
   Rewriter rewriter(func, analysis, matcher, std::move(pattern), options, graph);
   DSPARK_RETURN_IF_ERROR(rewriter.run());
-  recovered.module = graph.take();
   return recovered;
 }
 

@@ -55,10 +55,14 @@ std::string addPacked(const std::shared_ptr<WeightStore> &weights, std::string s
   return weights->add(source + "." + layout.str(), std::move(packed));
 }
 
+// Names of packed forms by source, layout and transposition, of all functions of a module.
+using PackedNames = std::map<std::string, std::string>;
+
 class Packer {
 public:
-  Packer(MLIRContext *context, std::shared_ptr<WeightStore> weights, PrecisionChoices *choices)
-      : weights(std::move(weights)), choices(choices), builder(context) {}
+  Packer(MLIRContext *context, std::shared_ptr<WeightStore> weights, PackedNames &packed,
+         PrecisionChoices *choices)
+      : weights(std::move(weights)), packed(packed), choices(choices), builder(context) {}
 
   void pack(Operation *op) {
     Value operand = op->getOperand(weightSlot(op));
@@ -186,9 +190,9 @@ private:
   }
 
   std::shared_ptr<WeightStore> weights;
+  PackedNames &packed;
   PrecisionChoices *choices;
   OpBuilder builder;
-  std::map<std::string, std::string> packed;
   llvm::DenseMap<Attribute, std::string> constants;
 };
 
@@ -196,7 +200,7 @@ struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
   PackWeightsPass(std::shared_ptr<WeightStore> store, PrecisionChoices *choices)
       : weights(store ? std::move(store) : std::make_shared<WeightStore>()), choices(choices) {}
   void runOnOperation() override {
-    Packer packer(&getContext(), weights, choices);
+    Packer packer(&getContext(), weights, *packed, choices);
     getOperation().walk([&](Operation *op) {
       if (isa<ir::MatmulOp, ir::MatmulDequantOp, ir::ConvOp, ir::ConvTransposeOp, ir::QlinearMatmulOp,
               ir::QlinearConvOp>(op))
@@ -204,6 +208,7 @@ struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
     });
   }
   std::shared_ptr<WeightStore> weights;
+  std::shared_ptr<PackedNames> packed = std::make_shared<PackedNames>(); // functions share their weights
   PrecisionChoices *choices;
 };
 

@@ -1,7 +1,8 @@
 #include "frontends/language/DecoderBuilder.h"
-#include "frontends/language/GraphBuilder.h"
 #include "frontends/language/LatentAttention.h"
 #include "frontends/language/MixtureBuilder.h"
+#include "frontends/language/Rotation.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -14,8 +15,10 @@ using checkpoint::Matrix;
 
 class Decoder {
 public:
-  Decoder(const DecoderConfig &config, const DecoderOptions &options, GraphBuilder &graph)
-      : config(config), options(options), g(graph) {}
+  /// Of these layers, with hidden states of `taps`.
+  Decoder(const DecoderConfig &config, const DecoderOptions &options, ArrayRef<int64_t> layers,
+          ArrayRef<int64_t> taps, GraphBuilder &graph)
+      : config(config), options(options), layers(layers), tapped(taps), g(graph) {}
 
   void build() {
     tokens = g.argument("tokens", DType::I32, {"rows"});
@@ -26,14 +29,22 @@ public:
     Value table = g.argument("block_table", DType::I32, {"sequences", "table_pages"});
     batch = {offsets, lengths, table};
     Value wanted = g.argument("logit_rows", DType::I32, {"wanted"});
-    for (size_t i = 0; i < config.layers.size(); ++i)
-      addCaches("." + std::to_string(i));
-    buildAngles();
+    caches.resize(config.layers.size());
+    for (int64_t i : layers)
+      caches[size_t(i)] = addCaches("." + text(i));
+    Value hiddenStates = tapped.empty() ? Value() : tapCache();
+    rotation.emplace(g, config, positions, "rows");
     Value x = g.embed(g.reshape(tokens, {"1", "rows"}), "token_embd", config.vocabulary, config.hidden);
     x = g.scale(x, config.embeddingScale);
-    for (size_t i = 0; i < config.layers.size(); ++i)
-      x = layer(i, x);
-    g.finish(logits(x, wanted), "logits");
+    tap(-1, x);
+    for (int64_t i : layers) {
+      x = layer(size_t(i), x);
+      tap(i, x);
+    }
+    std::vector<GraphBuilder::Result> results = {{logits(x, wanted), "logits"}};
+    if (hiddenStates) // nothing of the function reads it, so it is a result
+      results.push_back({written(hiddenStates), "hidden_states"});
+    g.finish(results);
   }
 
 private:
@@ -46,15 +57,11 @@ private:
 
   static std::string text(int64_t number) { return std::to_string(number); }
 
-  void addCaches(const std::string &layer) {
-    LayerCaches both;
-    if (config.latent.rank > 0) {
-      both.key = addCache("key", layer, 1, config.latent.rowSize());
-    } else {
-      both.key = addCache("key", layer, config.kvHeads, config.headSize);
-      both.value = addCache("value", layer, config.kvHeads, config.headSize);
-    }
-    caches.push_back(both);
+  LayerCaches addCaches(const std::string &layer) {
+    if (config.latent.rank > 0)
+      return {addCache("key", layer, 1, config.latent.rowSize()), {}};
+    Cache key = addCache("key", layer, config.kvHeads, config.headSize);
+    return {key, addCache("value", layer, config.kvHeads, config.headSize)};
   }
 
   Cache addCache(const std::string &kind, const std::string &layer, int64_t heads, int64_t size) {
@@ -67,27 +74,22 @@ private:
     return cache;
   }
 
-  // Cosine and sine [1, rows, rotated / 2] of every rope. Angles are rounded to f32 as Hugging Face's are.
-  void buildAngles() {
-    g.at("rope");
-    Value places = g.reshape(g.cast(positions, DType::F32), {"1", "rows", "1"});
-    for (size_t i = 0; i < config.ropes.size(); ++i) {
-      const auto &rope = config.ropes[i];
-      int64_t pairs = int64_t(rope.inverseFrequencies.size());
-      Value angle =
-          g.binary("mul", places,
-                   g.floats("rope.frequencies." + std::to_string(i), rope.inverseFrequencies, {1, 1, pairs}));
-      angles.push_back(
-          {g.scale(g.unary("cos", angle), rope.magnitude), g.scale(g.unary("sin", angle), rope.magnitude)});
-    }
+  Value tapCache() {
+    return g.argument("hidden_states", tapType(options),
+                      {"pages", "1", "page_size", text(int64_t(tapped.size()) * config.hidden)},
+                      /*isState=*/true);
   }
 
-  Value rotate(Value x, int64_t heads, const DecoderLayer &layer) {
-    const auto &[cos, sin] = angles[size_t(layer.rope)];
-    int64_t rotated = 2 * int64_t(config.ropes[size_t(layer.rope)].inverseFrequencies.size());
-    return g.op("rotary_embedding", {x, cos, sin},
-                {g.attr("num_heads", heads), g.attr("interleaved", int64_t(config.interleavedRope)),
-                 g.attr("rotary_embedding_dim", rotated)});
+  void tap(int64_t layer, Value x) {
+    if (llvm::is_contained(tapped, layer))
+      taps.push_back(x);
+  }
+
+  Value written(Value cache) {
+    g.at("hidden_states");
+    Value rows = taps.size() == 1 ? taps[0] : g.op("concat", taps, {g.attr("axis", int64_t(-1))});
+    rows = g.reshape(rows, {"rows", "1", text(int64_t(tapped.size()) * config.hidden)});
+    return g.op("paged_cache_write", {cache, rows, batch[0], batch[1], batch[2]});
   }
 
   // Norm of each head's elements, where the model has one.
@@ -120,8 +122,8 @@ private:
     q = normHeads(q, block + "attn_q_norm", config.heads);
     k = normHeads(k, block + "attn_k_norm", config.kvHeads);
     g.at(block + "attention");
-    q = rotate(q, config.heads, settings);
-    k = rotate(k, config.kvHeads, settings);
+    q = rotation->rotate(q, config.heads, settings.rope);
+    k = rotation->rotate(k, config.kvHeads, settings.rope);
     Cache keyCache = write(caches[index].key, heads(k, config.kvHeads));
     Cache valueCache = write(caches[index].value, heads(v, config.kvHeads));
     Value y = attend(heads(q, config.heads), keyCache, valueCache, settings, {});
@@ -132,7 +134,7 @@ private:
     const DecoderLayer &settings = config.layers[index];
     std::string block = "blk." + std::to_string(index) + ".";
     LatentBuilder latent(config, g);
-    auto turn = [&](Value rows, int64_t heads) { return rotate(rows, heads, settings); };
+    auto turn = [&](Value rows, int64_t heads) { return rotation->rotate(rows, heads, settings.rope); };
     Value q = latent.queries(block, x, turn), row = latent.row(block, x, turn);
     g.at(block + "attention");
     Cache cache = write(caches[index].key, row);
@@ -210,27 +212,45 @@ private:
 
   const DecoderConfig &config;
   const DecoderOptions &options;
+  ArrayRef<int64_t> layers, tapped;
   GraphBuilder &g;
   Value tokens, positions;
-  SmallVector<Value> batch; // query_offsets, sequence_lengths, block_table
-  std::vector<LayerCaches> caches;
-  struct Angle {
-    Value cos, sin;
-  };
-  std::vector<Angle> angles;
+  SmallVector<Value> batch;        // query_offsets, sequence_lengths, block_table
+  SmallVector<Value> taps;         // in ascending order of layers
+  std::vector<LayerCaches> caches; // of all layers; null where one is left out
+  std::optional<Rotation> rotation;
 };
+
+// Ascending, from `least` on, and layers of the model.
+Status checkLayers(const DecoderConfig &config, ArrayRef<int64_t> layers, int64_t least) {
+  for (int64_t layer : layers) {
+    if (int64_t most = int64_t(config.layers.size()) - 1; layer < least || layer > most)
+      return invalidArgument("layer " + std::to_string(layer) + " is asked for, expected " +
+                             std::to_string(least) + " to " + std::to_string(most));
+    least = layer + 1;
+  }
+  return Status::ok();
+}
 
 } // namespace
 
-StatusOr<OwningOpRef<ModuleOp>> buildDecoder(const DecoderConfig &config,
-                                             const checkpoint::DecoderWeights &weights,
-                                             const DecoderOptions &options, MLIRContext &context,
-                                             WeightStore &store) {
-  GraphBuilder graph(context, weights, store, options.int8Arithmetic ? "int8" : "f32");
-  Decoder(config, options, graph).build();
-  if (!graph.status().isOk())
-    return graph.status();
-  return graph.take();
+Status buildDecoder(const DecoderConfig &config, const checkpoint::DecoderWeights &weights,
+                    const DecoderOptions &options, ModuleOp module, WeightStore &store) {
+  DSPARK_RETURN_IF_ERROR(checkLayers(config, options.taps, /*least=*/-1));
+  std::vector<int64_t> all(config.layers.size());
+  std::iota(all.begin(), all.end(), 0);
+  GraphBuilder graph(module, "main", weights, store, options.int8Arithmetic ? "int8" : "f32");
+  Decoder(config, options, all, options.taps, graph).build();
+  return graph.status();
+}
+
+Status buildSelfDraft(const DecoderConfig &config, const checkpoint::DecoderWeights &weights,
+                      const DecoderOptions &options, StringRef function, ArrayRef<int64_t> layers,
+                      ModuleOp module, WeightStore &store) {
+  DSPARK_RETURN_IF_ERROR(checkLayers(config, layers, /*least=*/0));
+  GraphBuilder graph(module, function, weights, store, options.int8Arithmetic ? "int8" : "f32");
+  Decoder(config, options, layers, {}, graph).build();
+  return graph.status();
 }
 
 } // namespace dspark::language

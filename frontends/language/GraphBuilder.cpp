@@ -10,13 +10,13 @@ namespace dspark::language {
 
 using checkpoint::Matrix;
 
-GraphBuilder::GraphBuilder(MLIRContext &context, const checkpoint::DecoderWeights &weights,
+GraphBuilder::GraphBuilder(ModuleOp module, StringRef function, const checkpoint::DecoderWeights &weights,
                            WeightStore &store, const char *arithmetic)
-    : weights(weights), store(store), arithmetic(arithmetic), builder(&context), factory(builder, analysis) {
-  context.loadDialect<ir::DSparkDialect, func::FuncDialect>();
-  module = ModuleOp::create(builder.getUnknownLoc());
-  builder.setInsertionPointToEnd(module->getBody());
-  main = func::FuncOp::create(builder, builder.getUnknownLoc(), "main", builder.getFunctionType({}, {}));
+    : weights(weights), store(store), arithmetic(arithmetic), builder(module.getContext()),
+      factory(builder, analysis) {
+  module.getContext()->loadDialect<ir::DSparkDialect, func::FuncDialect>();
+  builder.setInsertionPointToEnd(module.getBody());
+  main = func::FuncOp::create(builder, builder.getUnknownLoc(), function, builder.getFunctionType({}, {}));
   builder.setInsertionPointToEnd(main.addEntryBlock());
 }
 
@@ -50,12 +50,16 @@ Value GraphBuilder::argument(const std::string &name, DType type, const std::vec
   return main.getArgument(index);
 }
 
-void GraphBuilder::finish(Value result, const char *name) {
+void GraphBuilder::finish(ArrayRef<Result> results) {
   if (!error.isOk())
     return;
-  func::ReturnOp::create(builder, main.getLoc(), result);
-  main.setType(builder.getFunctionType(main.getArgumentTypes(), result.getType()));
-  main.setResultAttr(0, ir::kNameAttr, builder.getStringAttr(name));
+  SmallVector<Value> values;
+  for (const Result &result : results)
+    values.push_back(result.value);
+  func::ReturnOp::create(builder, main.getLoc(), values);
+  main.setType(builder.getFunctionType(main.getArgumentTypes(), TypeRange(values)));
+  for (auto [index, result] : llvm::enumerate(results))
+    main.setResultAttr(unsigned(index), ir::kNameAttr, builder.getStringAttr(result.name));
 }
 
 SmallVector<Value> GraphBuilder::ops(StringRef name, ValueRange operands, ArrayRef<NamedAttribute> attributes,
@@ -112,6 +116,18 @@ Value GraphBuilder::floats(const std::string &name, const std::vector<float> &va
   weight.dims = shape;
   weight.owned.assign(bytes.begin(), bytes.end());
   return factory.weight(loc(), store.add(name, std::move(weight)), DType::F32, shape);
+}
+
+Value GraphBuilder::longs(const std::string &name, const std::vector<int64_t> &values) {
+  if (!store.find(name)) {
+    Weight weight;
+    weight.type = DType::I64;
+    weight.dims = {int64_t(values.size())};
+    std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+    weight.owned.assign(bytes.begin(), bytes.end());
+    store.add(name, std::move(weight));
+  }
+  return factory.weight(loc(), name, DType::I64, {int64_t(values.size())});
 }
 
 Value GraphBuilder::norm(Value x, const std::string &weight, int64_t n, double epsilon) {
@@ -173,16 +189,7 @@ Value GraphBuilder::packed(const std::string &name, const Matrix &matrix, bool i
 Value GraphBuilder::ordered(Value x, const std::string &name, const Matrix &matrix) {
   if (matrix.termOrder.empty())
     return x;
-  std::string key = name + ".term_order";
-  if (!store.find(key)) {
-    Weight weight;
-    weight.type = DType::I64;
-    weight.dims = {matrix.k};
-    std::span<const std::byte> bytes = std::as_bytes(std::span(matrix.termOrder));
-    weight.owned.assign(bytes.begin(), bytes.end());
-    store.add(key, std::move(weight));
-  }
-  return op("gather", {x, factory.weight(loc(), key, DType::I64, {matrix.k})}, {attr("axis", int64_t(-1))});
+  return op("gather", {x, longs(name + ".term_order", matrix.termOrder)}, {attr("axis", int64_t(-1))});
 }
 
 Value GraphBuilder::matmul(Value x, const std::string &weight, int64_t n, int64_t k, Value residual) {

@@ -10,14 +10,17 @@ namespace dspark::language {
 
 class GraphBuilder {
 public:
-  /// `arithmetic` is matmul's attribute for weights of few bits.
-  GraphBuilder(mlir::MLIRContext &context, const checkpoint::DecoderWeights &weights, WeightStore &store,
-               const char *arithmetic);
+  /// Of a new function of `module`. `arithmetic` is matmul's attribute for weights of few bits.
+  GraphBuilder(mlir::ModuleOp module, llvm::StringRef function, const checkpoint::DecoderWeights &weights,
+               WeightStore &store, const char *arithmetic);
 
   const Status &status() const { return error; }
-  /// Ends the function with `result`, named `name`. Call it last.
-  void finish(mlir::Value result, const char *name);
-  mlir::OwningOpRef<mlir::ModuleOp> take() { return std::move(module); }
+  struct Result {
+    mlir::Value value;
+    const char *name;
+  };
+  /// Ends the function with these results. Call it last.
+  void finish(llvm::ArrayRef<Result> results);
 
   /// An argument; dims are numbers or expressions over symbols, which the first bare use binds.
   mlir::Value argument(const std::string &name, DType type, const std::vector<std::string> &dims,
@@ -52,6 +55,8 @@ public:
   mlir::Value cast(mlir::Value x, DType type) { return op("cast", {x}, {attr("to", int64_t(type))}); }
   /// A constant [dims] of f32.
   mlir::Value floats(const std::string &name, const std::vector<float> &values, std::vector<int64_t> dims);
+  /// A weight of i64; the same name gives the same weight.
+  mlir::Value longs(const std::string &name, const std::vector<int64_t> &values);
 
   /// rms(x) * w, over the last dim of n elements; x itself where the model has no such norm.
   mlir::Value norm(mlir::Value x, const std::string &weight, int64_t n, double epsilon);
@@ -107,7 +112,6 @@ private:
   mlir::OpBuilder builder;
   ir::DimAnalysis analysis;
   ir::OpFactory factory;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp main;
   std::string place;
   Status error;

@@ -54,10 +54,15 @@ std::optional<size_t> StepInfo::updated(size_t operand) const {
   return std::nullopt;
 }
 
-StatusOr<std::shared_ptr<const Program>> Program::create(std::shared_ptr<const PlanFile> file) {
+StatusOr<std::shared_ptr<const Program>> Program::create(std::shared_ptr<const PlanFile> file,
+                                                         std::string_view function) {
   std::shared_ptr<Program> program(new Program);
   program->planFile = std::move(file);
-  const fb::Plan &plan = program->planFile->plan();
+  program->record = function.empty() ? &program->planFile->plan() : program->planFile->function(function);
+  if (!program->record)
+    return invalidArgument(program->planFile->path() + ": the plan has no function '" +
+                           std::string(function) + "'");
+  const fb::Plan &plan = *program->record;
   if (plan.symbols())
     for (const auto *name : *plan.symbols())
       program->symbolNames.push_back(name->str());
@@ -87,7 +92,7 @@ StatusOr<std::shared_ptr<const Program>> Program::create(std::shared_ptr<const P
 }
 
 Status Program::readValues() {
-  const fb::Plan &plan = planFile->plan();
+  const fb::Plan &plan = *record;
   for (unsigned i = 0; plan.values() && i < plan.values()->size(); ++i) {
     const fb::Value &value = *plan.values()->Get(i);
     ValueInfo info{viewOf(value.name()),
@@ -163,7 +168,7 @@ StepInfo Program::readStep(const fb::Step &step, int &index) {
   info.symbol = std::string(viewOf(step.symbol()));
   info.index = index++;
   info.kernel = viewOf(step.kernel());
-  const auto *locations = planFile->plan().locations();
+  const auto *locations = record->locations();
   if (locations && step.location() < locations->size())
     info.location = viewOf(locations->Get(step.location()));
   if (step.attrs())
@@ -202,7 +207,7 @@ void Program::countUses(BlockInfo &block) {
 }
 
 void Program::readRegions() {
-  const fb::Plan &plan = planFile->plan();
+  const fb::Plan &plan = *record;
   deviceNames = {"cpu"};
   for (unsigned i = 0; plan.devices() && i < plan.devices()->size(); ++i)
     deviceNames.push_back(plan.devices()->Get(i)->name()->str());
@@ -236,12 +241,12 @@ Status Program::checkStates() const {
 int Program::symbolOf(int expression) const {
   if (expression < 0)
     return -1;
-  const fb::DimExpr &expr = *planFile->plan().dim_exprs()->Get(unsigned(expression));
+  const fb::DimExpr &expr = *record->dim_exprs()->Get(unsigned(expression));
   return DimOp(expr.op()) == DimOp::Symbol ? int(expr.value()) : -1;
 }
 
 void Program::evaluate(std::span<const Dim> symbols, std::vector<Dim> &expressions) const {
-  const auto *exprs = planFile->plan().dim_exprs();
+  const auto *exprs = record->dim_exprs();
   expressions.resize(exprs ? exprs->size() : 0);
   for (unsigned i = 0; i < expressions.size(); ++i) {
     const fb::DimExpr &expr = *exprs->Get(i);
@@ -264,7 +269,7 @@ std::string Program::dimText(int expression) const {
     return "?";
   // Shared subexpressions would be written out again and again, so a text beyond this length is cut.
   constexpr size_t kLongest = 200;
-  const auto *exprs = planFile->plan().dim_exprs();
+  const auto *exprs = record->dim_exprs();
   auto write = [&](auto &&self, int id, std::string &out) -> void {
     const fb::DimExpr &expr = *exprs->Get(unsigned(id));
     if (out.size() > kLongest)

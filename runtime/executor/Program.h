@@ -88,10 +88,13 @@ struct RegionInfo {
 class Program {
 public:
   /// Unsupported if the plan uses operators that this runtime does not have; the message names them all.
-  /// CorruptFile if a state is not updated by exactly one step.
-  static StatusOr<std::shared_ptr<const Program>> create(std::shared_ptr<const PlanFile> file);
+  /// CorruptFile if a state is not updated by exactly one step; InvalidArgument if the plan has no function
+  /// of that name ("" is the plan's own).
+  static StatusOr<std::shared_ptr<const Program>> create(std::shared_ptr<const PlanFile> file,
+                                                         std::string_view function = "");
 
   const PlanFile &file() const { return *planFile; }
+  const std::shared_ptr<const PlanFile> &sharedFile() const { return planFile; }
   const BlockInfo &body() const { return main; }
   std::span<const ValueInfo> values() const { return valueInfos; }
   std::span<const int> inputs() const { return inputValues; } // value ids
@@ -125,6 +128,7 @@ private:
   Status checkStates() const;
 
   std::shared_ptr<const PlanFile> planFile;
+  const fb::Plan *record = nullptr; // of the function
   BlockInfo main;
   Status readStrings(ValueInfo &info);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 namespace dspark {
 
@@ -36,11 +37,15 @@ std::string sectionName(const SectionEntry &entry) {
     return "TOKENIZER";
   case SectionKind::Template:
     return "TEMPLATE";
+  case SectionKind::Function:
+    return "FUNCTION " + std::to_string(entry.tag);
+  case SectionKind::Drafters:
+    return "DRAFTERS";
   }
   return "of kind " + std::to_string(entry.kind);
 }
 bool isKnown(uint32_t kind) {
-  return kind >= uint32_t(SectionKind::Meta) && kind <= uint32_t(SectionKind::Template);
+  return kind >= uint32_t(SectionKind::Meta) && kind <= uint32_t(SectionKind::Drafters);
 }
 
 std::string hex(uint64_t value) {
@@ -62,16 +67,24 @@ public:
     DSPARK_RETURN_IF_ERROR(readTable());
     DSPARK_RETURN_IF_ERROR(readSections());
     DSPARK_RETURN_IF_ERROR(readPlan().in("section PLAN"));
+    for (const SectionEntry &entry : table)
+      if (entry.kind == uint32_t(SectionKind::Function))
+        DSPARK_RETURN_IF_ERROR(readFunction(entry).in("section " + sectionName(entry)));
     return Status::ok();
   }
 
   const fb::Plan &plan() const override { return *root; }
+  const fb::Plan *function(std::string_view name) const override {
+    const auto place = functions.find(name);
+    return place == functions.end() ? nullptr : place->second;
+  }
   std::string_view meta() const override { return textOf(SectionKind::Meta); }
   std::string_view ir() const override { return textOf(SectionKind::Ir); }
   std::span<const std::byte> tokenizer() const override {
     return std::as_bytes(std::span(textOf(SectionKind::Tokenizer)));
   }
   std::string_view chatTemplate() const override { return textOf(SectionKind::Template); }
+  std::string_view drafters() const override { return textOf(SectionKind::Drafters); }
   const std::string &path() const override { return filePath; }
   std::span<const SectionEntry> sections() const override { return table; }
   std::span<const std::byte> bytes(const SectionEntry &section) const override {
@@ -87,7 +100,9 @@ private:
   Status readTable();
   Status readSections() const;
   Status checkGaps() const;
+  StatusOr<const fb::Plan *> rootOf(const SectionEntry &entry) const;
   Status readPlan();
+  Status readFunction(const SectionEntry &entry);
   Status openWeightFile(const std::string &name, size_t index);
 
   const SectionEntry *find(SectionKind kind) const {
@@ -115,6 +130,7 @@ private:
   PlanHeader header = {};
   std::vector<SectionEntry> table;
   const fb::Plan *root = nullptr;
+  std::map<std::string, const fb::Plan *, std::less<>> functions;
   std::vector<std::unique_ptr<MappedFile>> weightFiles;
 };
 
@@ -223,18 +239,32 @@ Status OpenPlan::openWeightFile(const std::string &name, size_t index) {
   return Status::ok();
 }
 
-Status OpenPlan::readPlan() {
-  const SectionEntry *entry = find(SectionKind::Plan);
-  if (!entry)
-    return corruptFile("it is missing");
-  auto section = bytes(*entry);
+StatusOr<const fb::Plan *> OpenPlan::rootOf(const SectionEntry &entry) const {
+  auto section = bytes(entry);
   const auto *data = reinterpret_cast<const uint8_t *>(section.data());
   // A table takes at least 8 bytes, so a larger count only comes from tables that are reached twice.
   flatbuffers::Verifier verifier(data, section.size(), 8 * (kMaxBlockDepth + 2), section.size() / 4 + 1);
   if (section.size() < 8 || section.size() >= FLATBUFFERS_MAX_BUFFER_SIZE ||
       !verifier.VerifyBuffer<fb::Plan>(nullptr))
     return corruptFile("it is not a well-formed FlatBuffer of plan.fbs");
-  root = flatbuffers::GetRoot<fb::Plan>(data);
+  return flatbuffers::GetRoot<fb::Plan>(data);
+}
+
+Status OpenPlan::readFunction(const SectionEntry &entry) {
+  DSPARK_ASSIGN_OR_RETURN(const fb::Plan *function, rootOf(entry));
+  std::string name = function->name() ? function->name()->str() : "";
+  if (name.empty() || !functions.emplace(name, function).second)
+    return corruptFile("its name is '" + name + "', expected one of its own");
+  if (function->files() && function->files()->size() > 0)
+    return corruptFile("it names weight files, expected none: those of PLAN are not shared");
+  return checkPlan(*function, {spaceOf(-1).size()}, {});
+}
+
+Status OpenPlan::readPlan() {
+  const SectionEntry *entry = find(SectionKind::Plan);
+  if (!entry)
+    return corruptFile("it is missing");
+  DSPARK_ASSIGN_OR_RETURN(root, rootOf(*entry));
   if (root->files())
     for (unsigned i = 0; i < root->files()->size(); ++i)
       DSPARK_RETURN_IF_ERROR(openWeightFile(root->files()->Get(i)->str(), i));

@@ -50,6 +50,8 @@ enum class SectionKind : uint32_t {
   Ir = 6,        // MLIR text, optional
   Tokenizer = 7, // of a language model: runtime/llm/tokenizer/SpecFormat.h
   Template = 8,  // of a language model: its chat template, Jinja text
+  Function = 9,  // as Plan, of a further function; `tag` counts them from 0
+  Drafters = 10, // of a language model: what it speculates with, JSON (docs/speculation.md)
 };
 
 struct SectionEntry {
@@ -83,6 +85,9 @@ public:
   void setIr(std::string text);
   void setTokenizer(std::vector<std::byte> bytes);
   void setTemplate(std::string text);
+  void setDrafters(std::string json);
+  /// A function beside the one that finish() is given; its name must be its own.
+  void addFunction(const fb::PlanT &function);
   /// Packs `plan`, writes the remaining sections, table and header, and renames.
   Status finish(const fb::PlanT &plan);
 
@@ -103,11 +108,14 @@ public:
   virtual ~PlanFile() = default;
 
   virtual const fb::Plan &plan() const = 0;
+  /// A further function; null if there is none of that name.
+  virtual const fb::Plan *function(std::string_view name) const = 0;
   virtual std::string_view meta() const = 0;
   virtual std::string_view ir() const = 0;
   /// Of a language model; empty if the plan has none.
   virtual std::span<const std::byte> tokenizer() const = 0;
   virtual std::string_view chatTemplate() const = 0;
+  virtual std::string_view drafters() const = 0;
   virtual const std::string &path() const = 0;
   virtual std::span<const SectionEntry> sections() const = 0;
   virtual std::span<const std::byte> bytes(const SectionEntry &section) const = 0;

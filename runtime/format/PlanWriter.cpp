@@ -51,8 +51,9 @@ struct PlanWriter::State {
   StreamHash weightsHash;
   uint64_t weightBytes = 0;
   std::vector<std::pair<uint32_t, std::vector<std::byte>>> code;
-  std::string meta = "{}", ir, chatTemplate;
+  std::string meta = "{}", ir, chatTemplate, drafters;
   std::vector<std::byte> tokenizer;
+  std::vector<flatbuffers::DetachedBuffer> functions;
 
   ~State() {
     if (file)
@@ -123,6 +124,13 @@ void PlanWriter::setIr(std::string text) { state->ir = std::move(text); }
 void PlanWriter::setTokenizer(std::vector<std::byte> bytes) { state->tokenizer = std::move(bytes); }
 void PlanWriter::setTemplate(std::string text) { state->chatTemplate = std::move(text); }
 
+void PlanWriter::setDrafters(std::string json) { state->drafters = std::move(json); }
+void PlanWriter::addFunction(const fb::PlanT &function) {
+  flatbuffers::FlatBufferBuilder builder(1 << 16);
+  builder.Finish(fb::Plan::Pack(builder, &function));
+  state->functions.push_back(builder.Release());
+}
+
 std::vector<Section> PlanWriter::State::layOut(std::span<const std::byte> planBytes) const {
   std::vector<Section> sections;
   auto add = [&](SectionKind kind, uint32_t tag, uint32_t flags, std::span<const std::byte> bytes) {
@@ -138,6 +146,10 @@ std::vector<Section> PlanWriter::State::layOut(std::span<const std::byte> planBy
     add(SectionKind::Tokenizer, 0, 0, tokenizer);
   if (!chatTemplate.empty())
     add(SectionKind::Template, 0, 0, std::as_bytes(std::span(chatTemplate)));
+  for (uint32_t i = 0; i < functions.size(); ++i)
+    add(SectionKind::Function, i, 0, std::as_bytes(std::span(functions[i].data(), functions[i].size())));
+  if (!drafters.empty())
+    add(SectionKind::Drafters, 0, 0, std::as_bytes(std::span(drafters)));
 
   bool hasWeights = weightBytes > 0;
   size_t count = sections.size() + hasWeights;

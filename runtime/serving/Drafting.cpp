@@ -26,8 +26,11 @@ void Drafting::plan(std::span<StepEntry> entries, int64_t room) {
     }
     pipelines.emplace_back(context, sequence);
     const bool likeliest = sequence.owner->request.sampling.plainGreedy();
-    states.push_back(
-        {sequence.id, sequence.length(), limitOf(sequence), likeliest ? nullptr : &pipelines.back()});
+    const int32_t limit = limitOf(sequence);
+    // For drafters that compute in these pages; where they do not suffice, no further is drafted.
+    reserve(sequence, std::min(limit, speculation->longestInTargetPages()));
+    states.push_back({sequence.id, sequence.length(), limit, likeliest ? nullptr : &pipelines.back(),
+                      sequence.cache.pages()});
     decoding.push_back(i);
   }
   const auto planned = speculation->plan(states, {otherRows, room});

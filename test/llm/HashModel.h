@@ -44,6 +44,14 @@ public:
     return std::span<const float>(logits);
   }
 
+  /// Leaves garbage where the batch's rows have their keys and values.
+  void scribble(const ForwardBatch &batch) {
+    for (size_t s = 0; s + 1 < batch.queryOffsets.size(); ++s)
+      for (int32_t row = batch.queryOffsets[s]; row < batch.queryOffsets[s + 1]; ++row)
+        slot(batch, s, batch.sequenceLengths[s] - (batch.queryOffsets[s + 1] - row)) = {mix(uint64_t(row)),
+                                                                                        1};
+  }
+
   Status copyPage(int32_t from, int32_t to) override {
     if (failCopies)
       return {Code::Internal, "the page cannot be copied"};

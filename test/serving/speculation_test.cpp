@@ -2,6 +2,7 @@
 // to the bit; with drawn drafts they are distributed alike.
 #include "runtime/llm/speculation/LookupDrafter.h"
 #include "runtime/llm/speculation/ModelDrafter.h"
+#include "runtime/llm/speculation/SelfDrafter.h"
 #include "test/serving/Serving.h"
 #include <numeric>
 
@@ -86,10 +87,8 @@ const Workload &workload() {
   return workload;
 }
 
-EngineStatistics expectExact(std::unique_ptr<llm::Speculation> speculation, int64_t pages = 256,
-                             SchedulerOptions scheduling = {}, int32_t failingToken = -1) {
-  llm::HashModel model(testFacts(pages));
-  model.failingToken = failingToken;
+EngineStatistics expectExactOn(llm::HashModel &model, std::unique_ptr<llm::Speculation> speculation,
+                               SchedulerOptions scheduling) {
   scheduling.sequences = 12;
   auto engine = std::move(*Engine::create(
       model, &testTokenizer(), {.scheduling = scheduling, .clock = ticks()}, std::move(speculation)));
@@ -106,6 +105,13 @@ EngineStatistics expectExact(std::unique_ptr<llm::Speculation> speculation, int6
       EXPECT_EQ(listener.of(ids[i], int32_t(choice)), workload().expected[i][choice])
           << "request " << i << ", choice " << choice;
   return engine->statistics();
+}
+
+EngineStatistics expectExact(std::unique_ptr<llm::Speculation> speculation, int64_t pages = 256,
+                             SchedulerOptions scheduling = {}, int32_t failingToken = -1) {
+  llm::HashModel model(testFacts(pages));
+  model.failingToken = failingToken;
+  return expectExactOn(model, std::move(speculation), scheduling);
 }
 
 TEST(Speculation, ADrafterThatIsAlwaysRightSavesSteps) {
@@ -134,6 +140,65 @@ TEST(Speculation, DraftsInAnyScheduleAndMemory) {
             speculate(std::make_unique<Oracle>(Oracle::Kind::Sometimes, workload().next)), pages, scheduling);
         EXPECT_GT(found.acceptedTokens, 0);
       }
+}
+
+// Layers of the model that say what it says and leave garbage in its pages, as layers between which others
+// are missing do. HashModel refuses batches that write pages of two sequences.
+class OwnLayers : public llm::ForwardModel {
+public:
+  explicit OwnLayers(llm::HashModel &model) : model(model) {}
+  const llm::ModelFacts &facts() const override { return model.facts(); }
+  StatusOr<std::span<const float>> forward(const llm::ForwardBatch &batch) override {
+    auto logits = model.forward(batch);
+    model.scribble(batch);
+    return logits;
+  }
+  Status copyPage(int32_t, int32_t) override { return {Code::Internal, "drafts copy no pages"}; }
+
+private:
+  llm::HashModel &model;
+};
+
+// Takes the likeliest tokens at any temperature: deterministic drafts, with which outputs are equal to the
+// bit.
+class Likeliest : public llm::Drafter {
+public:
+  explicit Likeliest(std::unique_ptr<llm::Drafter> drafter) : drafter(std::move(drafter)) {}
+  std::string_view name() const override { return drafter->name(); }
+  int32_t longestDraft() const override { return drafter->longestDraft(); }
+  bool isFree() const override { return drafter->isFree(); }
+  bool writesTargetPages() const override { return drafter->writesTargetPages(); }
+  Status begin(llm::SequenceId sequence) override { return drafter->begin(sequence); }
+  Status append(llm::SequenceId sequence, std::span<const int32_t> tokens) override {
+    return drafter->append(sequence, tokens);
+  }
+  Status truncate(llm::SequenceId sequence, int64_t length) override {
+    return drafter->truncate(sequence, length);
+  }
+  void forget(llm::SequenceId sequence) override { drafter->forget(sequence); }
+  Status propose(std::span<const llm::DraftRequest> requests, std::span<llm::Draft> drafts) override {
+    std::vector<llm::DraftRequest> plain(requests.begin(), requests.end());
+    for (llm::DraftRequest &request : plain)
+      request.pipeline = nullptr;
+    return drafter->propose(plain, drafts);
+  }
+
+private:
+  std::unique_ptr<llm::Drafter> drafter;
+};
+
+TEST(Speculation, DraftsInTheModelsOwnPagesLeaveNothingBehind) {
+  for (int64_t pages : {17, 24, 256})
+    for (int64_t rows : {12, 64}) {
+      llm::HashModel model(testFacts(pages));
+      auto drafter =
+          llm::SelfDrafter::create(std::make_unique<OwnLayers>(model), kVocabulary, {.longestDraft = 6});
+      const EngineStatistics found =
+          expectExactOn(model, speculate(std::make_unique<Likeliest>(std::move(*drafter))),
+                        {.rowsPerStep = rows, .longestChunk = 9});
+      EXPECT_GT(found.draftedTokens, 20);
+      EXPECT_GT(found.acceptedTokens, 0);
+    }
 }
 
 TEST(Speculation, LookupDraftsInTheText) {

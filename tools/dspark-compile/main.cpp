@@ -2,6 +2,7 @@
 #include "compiler/Pipeline/Compile.h"
 #include "frontends/onnx/OpTable.h"
 #include "tools/dspark-compile/Decide.h"
+#include "tools/dspark-compile/Drafts.h"
 #include "tools/dspark-compile/Progress.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -104,6 +105,20 @@ int main(int argc, char **argv) {
          "whether an ONNX export of a decoder becomes a language model's plan: auto (default; where "
          "it is recognised and its tokenizer lies beside it), always (or say what does not fit), never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
+  DraftRequest draft;
+  auto *drafts = app.add_option("--speculative-draft", draft.draft,
+                                "what a language model's plan guesses tokens ahead with: auto (default) and "
+                                "lookup (in prompt and answer, "
+                                "which needs nothing of the plan), self (some of the model's own layers), or "
+                                "the FOLDER of a DSpark, DFlash "
+                                "or EAGLE-3 draft; beside the last two, dspark-rt looks up, too");
+  app.add_option(
+      "--speculative-text", draft.text,
+      "text FILE that drafts are tried on, to choose layers and calibrate confidences (default: what the "
+      "model says by itself)");
+  app.add_flag("--speculation,!--no-speculation", options.speculates,
+               "whether dspark-rt guesses unless it is told (default)")
+      ->excludes(drafts);
   app.add_option("--precision", precision.precision,
                  "auto (default: f32, and fewer bits as far as --max-error allows), f32, or fewer bits "
                  "everywhere: int8 (weights, rows by 32), int8_static (weights and activations), int4, bf16")
@@ -183,7 +198,16 @@ int main(int argc, char **argv) {
   Progress progress(verbose);
   options.onPhase = [&](Phase phase) { progress.start(std::string(phaseName(phase))); };
   bool decides = decide.isAsked() && !printsIr && options.level > 0;
-  CompileReport report = decides ? compileAndDecide(options, decide) : compileModel(options);
+  bool hasDraft = draft.needsTrial() && !printsIr;
+  if (printsIr && draft.needsTrial() && draft.draft != "self")
+    options.draft = draft.draft;
+  if (hasDraft && decides) {
+    std::cerr << "dspark-compile: --speculative-draft and --precision exclude each other\n";
+    return 1;
+  }
+  CompileReport report = hasDraft  ? compileWithDraft(options, draft)
+                         : decides ? compileAndDecide(options, decide)
+                                   : compileModel(options);
   progress.finish();
   if (!timing.empty())
     printTiming(report, timing == "passes");
@@ -192,7 +216,7 @@ int main(int argc, char **argv) {
     return report.exitCode;
   }
   if (!report.message.empty())
-    std::cerr << "dspark-compile: " << report.message << "\n";
+    std::cerr << report.message << "\n";
   if (verbose && !printsIr)
     std::cerr << options.output << ": " << report.planBytes << " bytes, " << report.steps << " steps, "
               << report.fused << " fused, " << report.generated << " generated kernels\n";

@@ -19,7 +19,8 @@ examples:
   dspark-dump model.dsp --dim batch=8 --json | jq '.steps[] | select(.op == "matmul")')";
 
 std::string sectionName(uint32_t kind) {
-  static constexpr const char *kNames[] = {"", "META", "PLAN", "WEIGHTS", "CODE", "COST", "IR"};
+  static constexpr const char *kNames[] = {"",   "META",      "PLAN",     "WEIGHTS",  "CODE",    "COST",
+                                           "IR", "TOKENIZER", "TEMPLATE", "FUNCTION", "DRAFTERS"};
   return kind < std::size(kNames) && kind > 0 ? kNames[kind] : "kind " + std::to_string(kind);
 }
 

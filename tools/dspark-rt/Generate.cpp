@@ -2,6 +2,7 @@
 #include "tools/dspark-rt/Conversation.h"
 #include "tools/dspark-rt/Language.h"
 #include "tools/dspark-rt/Speculate.h"
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -220,6 +221,19 @@ void printSpeculation(const llm::SpeculationStatistics &s) {
       positions += " " + std::to_string(100 * drafter.acceptedAt[i] / drafter.judgedAt[i]);
     if (!positions.empty())
       std::fprintf(stderr, "         accepted by position, %%:%s\n", positions.c_str());
+    std::string matches;
+    for (const auto &[least, match] : drafter.byMatch)
+      matches += (matches.empty() ? " " : ", ") + std::to_string(least) + ": " +
+                 std::to_string(100 * match.accepted / match.judged) + " (" +
+                 std::to_string(std::lround(100 * match.learned)) + ")";
+    if (!matches.empty())
+      std::fprintf(stderr, "         first drafts accepted by tokens matched, %% (expected of the next):%s\n",
+                   matches.c_str());
+    if (drafter.verifiedTokens > 0)
+      std::fprintf(stderr, "         %.1f tokens were promised of those verified\n", drafter.expectedTokens);
+    if (drafter.failures > 0)
+      std::fprintf(stderr, "         %lld failures, the last: %s\n", number(drafter.failures),
+                   drafter.lastFailure.c_str());
   }
   std::fprintf(stderr,
                "         %lld of %lld steps verified drafts, %.2f tokens per step; drafting took %.1f %% of "
@@ -234,8 +248,11 @@ void printSpeculation(const llm::SpeculationStatistics &s) {
 Status generate(const LanguageRequest &request, llm::LanguageModel &language) {
   int32_t sequences = request.prompts.empty() ? request.request.choices
                                               : std::min(request.engine.scheduling.sequences, kMostMeasured);
-  DSPARK_ASSIGN_OR_RETURN(auto speculation,
-                          makeSpeculation(request.speculate, language, request.model.session, sequences));
+  DSPARK_ASSIGN_OR_RETURN(auto speculation, makeSpeculation({.choice = request.speculate,
+                                                             .sharedTokens = request.sharedTokens,
+                                                             .sequences = sequences,
+                                                             .session = request.model.session},
+                                                            language));
   DSPARK_ASSIGN_OR_RETURN(auto engine, serving::Engine::create(*language.model, language.tokenizer.get(),
                                                                request.engine, std::move(speculation)));
   Generator generator(request, language, *engine);

@@ -105,7 +105,15 @@ void addLanguageOptions(CLI::App &app, LanguageRequest &request) {
   group->add_option(
       "--speculate", request.speculate,
       "what guesses tokens ahead for the model to check several in one step, which changes no answer: auto "
-      "(default), lookup (in prompt and answer), off, or the FILE of a smaller model's plan");
+      "(default), lookup (in prompt and answer), off, a drafter of the plan's (dspark, dflash, eagle3, "
+      "self), or "
+      "the FILE of a smaller model's plan");
+  group
+      ->add_option(
+          "--lookup-shared", request.sharedTokens,
+          "lookup also searches so many tokens of requests that have ended (default 0: a request sees its "
+          "own text alone)")
+      ->check(CLI::Range(0, 1 << 30));
   group->add_flag("--stats", request.showsStatistics, "print tokens per second and drafts to standard error");
   group->add_option("--perplexity", request.perplexity, "measure the perplexity of this text FILE");
   group->add_option("--context", request.context, "tokens of each chunk of --perplexity (default 512)")

@@ -12,6 +12,7 @@ struct LanguageRequest {
   std::string prompt, prompts, system, perplexity; // texts; file names
   std::string speculate = "auto";                  // Speculate.h
   bool isChat = false, isJson = false, showsStatistics = false;
+  int64_t sharedTokens = 0;          // of finished requests that lookup searches
   int64_t context = 512, chunks = 0; // of a perplexity
   serving::Request request;          // all but the prompt
   serving::EngineOptions engine;

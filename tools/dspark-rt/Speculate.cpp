@@ -1,4 +1,6 @@
 #include "tools/dspark-rt/Speculate.h"
+#include "runtime/llm/model/DraftCost.h"
+#include "runtime/llm/model/PlanDraft.h"
 #include "runtime/llm/model/StepCostFile.h"
 #include "runtime/llm/speculation/LookupDrafter.h"
 #include "runtime/llm/speculation/ModelDrafter.h"
@@ -6,6 +8,8 @@
 
 namespace dspark {
 namespace {
+
+using llm::DrafterRecord;
 
 constexpr int32_t kLongestLookup = 16, kLongestModelDraft = 8;
 
@@ -21,61 +25,95 @@ StatusOr<llm::CostTable> stepsOf(llm::PlanModel &model, const llm::StepCostOptio
   return llm::measureSteps(model, options);
 }
 
-// A drafter that writes one token after another takes so many of its model's steps.
-StatusOr<llm::CostTable> draftingCost(const llm::CostTable &steps, int32_t sequences) {
-  std::vector<llm::CostPoint> points;
-  for (const llm::CostPoint &point : llm::CostTable::pointsToMeasure(sequences, 0))
-    for (int32_t drafts = 1; drafts <= kLongestModelDraft; ++drafts)
-      points.push_back({point.sequences, drafts, drafts * steps.seconds(point.sequences, 0)});
-  return llm::CostTable::create(std::move(points), llm::CostTable::Kind::Drafter);
-}
+class Maker {
+public:
+  Maker(llm::LanguageModel &language, const SpeculateOptions &options)
+      : language(language), options(options) {}
 
-StatusOr<llm::SpeculationSource> modelSource(const std::string &path, const llm::LanguageModel &language,
-                                             const SessionOptions &session, int32_t sequences) {
-  DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(path));
-  DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file)));
-  const llm::ModelFacts &target = language.model->facts();
-  llm::PlanModelOptions options;
-  options.session = session;
-  options.cacheTokens = target.pages * target.pageSize;
-  DSPARK_ASSIGN_OR_RETURN(auto model, llm::PlanModel::create(std::move(program), options));
-  DSPARK_ASSIGN_OR_RETURN(llm::CostTable steps,
-                          stepsOf(*model, {.sequences = sequences, .drafts = kLongestModelDraft}));
-  llm::SpeculationSource source;
-  DSPARK_ASSIGN_OR_RETURN(source.cost, draftingCost(steps, sequences));
-  source.backlogSeconds = (steps.seconds(1, kLongestModelDraft) - steps.seconds(1, 0)) / kLongestModelDraft;
-  DSPARK_ASSIGN_OR_RETURN(source.drafter, llm::ModelDrafter::create(std::move(model), target.vocabulary,
+  void addLookup() {
+    llm::SpeculationSource source;
+    source.drafter = std::make_unique<llm::LookupDrafter>(
+        llm::LookupOptions{.longestDraft = kLongestLookup, .sharedTokens = options.sharedTokens});
+    sources.push_back(std::move(source));
+  }
+
+  /// A drafter of the plan's.
+  Status addRecord(const DrafterRecord &record) {
+    DSPARK_ASSIGN_OR_RETURN(auto drafter, llm::openDrafter(record, *language.model, options.session));
+    return addMeasured(std::move(drafter), record.scaling);
+  }
+
+  /// The model of another plan.
+  Status addPlan(const std::string &path) {
+    DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(path));
+    DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file)));
+    const llm::ModelFacts &target = language.model->facts();
+    llm::PlanModelOptions beside;
+    beside.session = options.session;
+    beside.cacheTokens = target.pages * target.pageSize;
+    DSPARK_ASSIGN_OR_RETURN(auto model, llm::PlanModel::create(std::move(program), beside));
+    DSPARK_ASSIGN_OR_RETURN(auto drafter, llm::ModelDrafter::create(std::move(model), target.vocabulary,
                                                                     {.longestDraft = kLongestModelDraft}));
-  return source;
-}
+    return addMeasured(std::move(drafter), {});
+  }
+
+  StatusOr<std::unique_ptr<llm::Speculation>> finish() {
+    int32_t longest = 0;
+    for (const llm::SpeculationSource &source : sources)
+      longest = std::max(longest, source.drafter->longestDraft());
+    auto steps =
+        stepsOf(*language.model, {.sequences = options.sequences, .drafts = longest, .context = context()});
+    // A machine so busy that more rows took no longer says nothing to decide by. Who names a drafter wants
+    // it: a draft then counts as 2 % of a step, until steps have corrected that.
+    if (!steps.isOk() && options.choice != "auto")
+      steps = llm::CostTable::create({{1, 0, 1e-3}, {1, 50, 2e-3}});
+    DSPARK_RETURN_IF_ERROR(steps.status());
+    return llm::Speculation::create(language.model->facts().vocabulary, std::move(*steps),
+                                    std::move(sources));
+  }
+
+private:
+  // Tokens that steps are measured with.
+  int64_t context() const { return std::min<int64_t>(64, language.model->facts().contextLength / 2); }
+
+  Status addMeasured(std::unique_ptr<llm::Drafter> drafter, const llm::TemperatureScaling &scaling) {
+    DSPARK_ASSIGN_OR_RETURN(llm::DraftCost cost,
+                            llm::measureDrafts(*drafter, language.model->facts(),
+                                               {.sequences = options.sequences, .context = context()}));
+    sources.push_back({std::move(drafter), std::move(cost.table), cost.backlogSeconds, scaling});
+    return Status::ok();
+  }
+
+  llm::LanguageModel &language;
+  const SpeculateOptions &options;
+  std::vector<llm::SpeculationSource> sources;
+};
 
 } // namespace
 
-StatusOr<std::unique_ptr<llm::Speculation>> makeSpeculation(const std::string &choice,
-                                                            llm::LanguageModel &language,
-                                                            const SessionOptions &session,
-                                                            int32_t sequences) {
-  if (choice == "off")
+StatusOr<std::unique_ptr<llm::Speculation>> makeSpeculation(const SpeculateOptions &options,
+                                                            llm::LanguageModel &language) {
+  const std::string &choice = options.choice;
+  DSPARK_ASSIGN_OR_RETURN(const llm::DraftersSection held,
+                          llm::decodeDrafters(language.model->program().file().drafters()));
+  const bool isAuto = choice == "auto";
+  if (choice == "off" || (isAuto && !held.speculates))
     return std::unique_ptr<llm::Speculation>();
-  std::vector<llm::SpeculationSource> sources(1);
-  int32_t longest = kLongestLookup;
-  if (choice == "auto" || choice == "lookup") {
-    sources[0].drafter =
-        std::make_unique<llm::LookupDrafter>(llm::LookupOptions{.longestDraft = kLongestLookup});
-  } else {
-    auto source = modelSource(choice, language, session, sequences);
-    if (!source.isOk())
-      return source.status().in("--speculate " + choice);
-    sources[0] = std::move(*source);
-    longest = kLongestModelDraft;
-  }
-  auto steps = stepsOf(*language.model, {.sequences = sequences, .drafts = longest});
-  if (!steps.isOk() &&
-      choice == "auto") // a machine so busy that more rows took no longer: nothing to decide by
+  Maker maker(language, options);
+  if (isAuto || choice == "lookup")
+    maker.addLookup();
+  bool isHeld = false;
+  for (const DrafterRecord &record : held.drafters)
+    if (isAuto || record.name == choice) {
+      DSPARK_RETURN_IF_ERROR(maker.addRecord(record).in("drafter " + record.name));
+      isHeld = true;
+    }
+  if (!isAuto && choice != "lookup" && !isHeld)
+    DSPARK_RETURN_IF_ERROR(maker.addPlan(choice).in("--speculate " + choice));
+  auto speculation = maker.finish();
+  if (!speculation.isOk() && isAuto)
     return std::unique_ptr<llm::Speculation>();
-  if (!steps.isOk())
-    return steps.status();
-  return llm::Speculation::create(language.model->facts().vocabulary, std::move(*steps), std::move(sources));
+  return speculation;
 }
 
 void keepSteps(const llm::Speculation &speculation, llm::LanguageModel &language, int32_t sequences) {

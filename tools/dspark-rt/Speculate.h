@@ -6,13 +6,19 @@
 
 namespace dspark {
 
-/// `choice`: "auto" and "lookup" look the next tokens up in prompt and answer, "off" gives null, anything
-/// else is the file of a plan with the same vocabulary, whose model drafts. Measures steps of up to
-/// `sequences` sequences, if no earlier run has kept them, so it comes before anything is served. Errors:
-/// those of the draft plan and of measuring.
-StatusOr<std::unique_ptr<llm::Speculation>> makeSpeculation(const std::string &choice,
-                                                            llm::LanguageModel &language,
-                                                            const SessionOptions &session, int32_t sequences);
+struct SpeculateOptions {
+  std::string choice = "auto";
+  int64_t sharedTokens = 0; // of finished requests that lookup searches, too
+  int32_t sequences = 1;    // most that run side by side, for which steps are measured
+  SessionOptions session = {};
+};
+
+/// `choice`: "lookup" looks the next tokens up in prompt and answer, "auto" does that beside all drafters
+/// that the plan holds, unless it was made without speculation; "off" gives null; the name of one of the
+/// plan's drafters, or the file of another plan with the same vocabulary, whose model drafts. Measures steps,
+/// if no earlier run has kept them, so it comes before anything is served. Errors: those of the drafters and of measuring.
+StatusOr<std::unique_ptr<llm::Speculation>> makeSpeculation(const SpeculateOptions &options,
+                                                            llm::LanguageModel &language);
 
 /// Keeps the model's steps, as the run has corrected them, for the next start.
 void keepSteps(const llm::Speculation &speculation, llm::LanguageModel &language, int32_t sequences);

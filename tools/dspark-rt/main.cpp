@@ -25,7 +25,7 @@ examples:
   dspark-rt model.dsp --dim batch=8 --bench 3 --profile)";
 
 struct Options {
-  std::string plan, output, trace, caseFolder, machine, adaptLog;
+  std::string plan, function, output, trace, caseFolder, machine, adaptLog;
   std::vector<std::string> dims, devices;
   std::optional<bool> adapts; // none: where there are devices
   InputRequest inputs;
@@ -175,6 +175,12 @@ Status Runner::writeOutputs() const {
   std::vector<HostTensor> tensors;
   for (size_t k = 0; k < session.outputCount(); ++k)
     copyTensors(session.outputValue(k), std::string(session.program().outputs()[k].name), tensors);
+  for (size_t i = 0; i < inputs.values.size(); ++i)
+    if (const ValueInfo &input = session.program().values()[size_t(session.program().inputs()[i])];
+        input.isState) {
+      tensors.push_back(inputs.values[i].tensor);
+      tensors.back().name = std::string(input.name);
+    }
   return writeNpz(options.output, tensors);
 }
 
@@ -340,7 +346,7 @@ Status runAll(Options &options) {
   DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(options.plan));
   if (options.verifies)
     DSPARK_RETURN_IF_ERROR(file->verifyWeights());
-  DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file)));
+  DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file), options.function));
   options.session.adapt = options.adapts.value_or(!options.session.devices.empty());
   if (options.language.isAsked()) {
     options.language.isJson = options.isJson;
@@ -369,7 +375,9 @@ int main(int argc, char **argv) {
   app.add_option("PLAN", options.plan, "the plan file")->required();
   app.add_option("--input", options.inputs.files, "an input, NAME=FILE.npy; may be repeated");
   app.add_option("--inputs", options.inputs.archive, "all or some inputs by name, FILE.npz");
-  app.add_option("--output", options.output, "write all outputs to this FILE.npz");
+  app.add_option("--output", options.output,
+                 "write all outputs, and states as the run left them, to this FILE.npz");
+  app.add_option("--function", options.function, "run this function of the plan, instead of its model");
   app.add_option("--dim", options.dims, "size of a symbolic dim of random inputs, NAME=N (default 1)");
   app.add_option("--seed", options.inputs.seed, "of random inputs (default 0)");
   app.add_option("--threads", options.session.threads,

@@ -1,6 +1,6 @@
 #include "runtime/llm/model/PlanModel.h"
+#include "runtime/llm/model/TableWidth.h"
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -11,9 +11,9 @@ namespace {
 constexpr int64_t kMostPages = int64_t(1) << 31, kLargestPage = 4096;
 constexpr std::string_view kBatchInputs[] = {"tokens",           "positions",   "query_offsets",
                                              "sequence_lengths", "block_table", "logit_rows"};
-// A step is prepared once for each shape that it has. So that few are met, tables have 8, 32, 128 ... pages,
+// A step is prepared once for each shape that it has. So that few are met, tables are widened (TableWidth.h)
 // and empty sequences make their number 8 at least and a power of two: kernels pass over what is not used.
-constexpr int64_t kLeastTablePages = 8, kTableGrowth = 4, kLeastSequences = 8;
+constexpr int64_t kLeastSequences = 8;
 
 // What the plan's META says of the model.
 StatusOr<int64_t> modelNumber(const Program &program, const char *key) {
@@ -42,12 +42,38 @@ StatusOr<std::unique_ptr<PlanModel>> PlanModel::create(std::shared_ptr<const Pro
     return invalidArgument("rows of a step are " + text(options.maxRows) + ", expected 1 to " +
                            text(1 << 20));
   std::unique_ptr<PlanModel> model(new PlanModel);
-  DSPARK_RETURN_IF_ERROR(model->readPlan(*program, options));
+  DSPARK_RETURN_IF_ERROR(model->readFacts(*program, options));
+  DSPARK_RETURN_IF_ERROR(model->readInputs(
+      *program, [&](const ValueInfo &input) { return model->addCache(*program, input, options); }));
   DSPARK_ASSIGN_OR_RETURN(model->runner, Session::create(std::move(program), options.session));
   return model;
 }
 
-Status PlanModel::readPlan(const Program &program, const PlanModelOptions &options) {
+StatusOr<std::unique_ptr<PlanModel>> PlanModel::openFunction(std::string_view function,
+                                                             const SessionOptions &session) const {
+  DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(this->program().sharedFile(), function));
+  std::unique_ptr<PlanModel> model(new PlanModel);
+  model->modelFacts = modelFacts;
+  DSPARK_RETURN_IF_ERROR(model->readInputs(*program, [&](const ValueInfo &input) {
+    const auto cache = std::ranges::find(caches, input.name, &Cache::name);
+    if (cache == caches.end() || cache->type != input.type)
+      return corruptFile(program->file().path() + ": function '" + std::string(function) + "' has a cache '" +
+                         std::string(input.name) + "' that the model does not have");
+    model->caches.push_back(*cache);
+    return Status::ok();
+  }));
+  DSPARK_ASSIGN_OR_RETURN(model->runner, Session::create(std::move(program), session));
+  return model;
+}
+
+BorrowedTensor PlanModel::cacheNamed(std::string_view name) const {
+  const auto cache = std::ranges::find(caches, name, &Cache::name);
+  if (cache == caches.end())
+    return {};
+  return {cache->bytes.get(), cache->type, int32_t(cache->dims.size()), cache->dims.data(), nullptr};
+}
+
+Status PlanModel::readFacts(const Program &program, const PlanModelOptions &options) {
   DSPARK_ASSIGN_OR_RETURN(modelFacts.contextLength, modelNumber(program, "context_length"));
   DSPARK_ASSIGN_OR_RETURN(int64_t vocabulary, modelNumber(program, "vocabulary"));
   if (vocabulary < 1 || vocabulary > INT32_MAX || modelFacts.contextLength < 1)
@@ -60,7 +86,11 @@ Status PlanModel::readPlan(const Program &program, const PlanModelOptions &optio
   modelFacts.maxRows = options.maxRows;
   int64_t tokens = options.cacheTokens > 0 ? options.cacheTokens : modelFacts.contextLength;
   modelFacts.pages = (tokens + options.pageSize - 1) / options.pageSize;
+  return Status::ok();
+}
 
+// The batch first, then caches: `add` takes them in.
+Status PlanModel::readInputs(const Program &program, const std::function<Status(const ValueInfo &)> &add) {
   std::span<const int> values = program.inputs();
   for (size_t i = 0; i < values.size(); ++i) {
     const ValueInfo &input = program.values()[size_t(values[i])];
@@ -69,7 +99,7 @@ Status PlanModel::readPlan(const Program &program, const PlanModelOptions &optio
       return invalidArgument(program.file().path() + ": the plan is no language model: input " +
                              text(int64_t(i)) + " is '" + std::string(input.name) + "'");
     if (!isBatch)
-      DSPARK_RETURN_IF_ERROR(addCache(program, input, options));
+      DSPARK_RETURN_IF_ERROR(add(input));
   }
   if (caches.empty() || program.outputs().size() != 1)
     return invalidArgument(program.file().path() + ": the plan is no language model: it has " +
@@ -89,7 +119,11 @@ Status PlanModel::addCache(const Program &program, const ValueInfo &input, const
   size_t rank = input.dims.size();
   bool fits =
       (rank == 3 || rank == 4) && fixed(1) > 0 && (rank == 3 || fixed(3) > 0) && dtypeBits(input.type) >= 8;
-  Cache cache{input.type, {modelFacts.pages, fits ? fixed(1) : 0, options.pageSize}, 0, {nullptr, std::free}};
+  Cache cache{std::string(input.name),
+              input.type,
+              {modelFacts.pages, fits ? fixed(1) : 0, options.pageSize},
+              0,
+              nullptr};
   if (fits && rank == 4)
     cache.dims.push_back(fixed(3));
   cache.pageBytes = dtypeBits(input.type) / 8;
@@ -99,7 +133,8 @@ Status PlanModel::addCache(const Program &program, const ValueInfo &input, const
   if (!fits || __builtin_mul_overflow(cache.pageBytes, modelFacts.pages, &all))
     return corruptFile(program.file().path() + ": cache '" + std::string(input.name) +
                        "' has no dims [pages, heads, page_size] or [pages, heads, page_size, size]");
-  cache.bytes.reset(static_cast<std::byte *>(std::calloc(size_t(modelFacts.pages), size_t(cache.pageBytes))));
+  cache.bytes.reset(static_cast<std::byte *>(std::calloc(size_t(modelFacts.pages), size_t(cache.pageBytes))),
+                    std::free);
   if (!cache.bytes)
     return {Code::OutOfMemory, "a cache of " + text(modelFacts.pages) + " pages of " + text(cache.pageBytes) +
                                    " bytes does not fit; ask for fewer tokens"};
@@ -163,8 +198,7 @@ void PlanModel::layOut(const ForwardBatch &batch) {
   lengths.assign(padded, 0);
   std::ranges::copy(batch.sequenceLengths, lengths.begin());
   int64_t used = (longest + modelFacts.pageSize - 1) / modelFacts.pageSize;
-  for (tablePages = kLeastTablePages; tablePages < used;)
-    tablePages *= kTableGrowth;
+  tablePages = tableWidth(used);
   table.assign(padded * size_t(tablePages), 0);
   for (size_t s = 0; s < sequences; ++s)
     std::copy_n(batch.blockTable.begin() + std::ptrdiff_t(int64_t(s) * batch.tablePages),

@@ -3,6 +3,7 @@
 #pragma once
 #include "runtime/executor/Session.h"
 #include "runtime/llm/model/ForwardModel.h"
+#include <functional>
 
 namespace dspark::llm {
 
@@ -24,19 +25,29 @@ public:
   StatusOr<std::span<const float>> forward(const ForwardBatch &batch) override;
   Status copyPage(int32_t from, int32_t to) override;
 
+  /// A further function of the plan that takes the same batches and computes in this model's caches, which
+  /// live as long as either. Errors: those of create().
+  StatusOr<std::unique_ptr<PlanModel>> openFunction(std::string_view function,
+                                                    const SessionOptions &session) const;
+  /// The cache of that name as it lies in memory, which the model keeps; no data if it has none.
+  BorrowedTensor cacheNamed(std::string_view name) const;
+
   Session &session() { return *runner; }
+  const Program &program() const { return runner->program(); }
 
 private:
   /// Keys or values of one layer, or their scales; untouched pages take no memory.
   struct Cache {
+    std::string name;
     DType type;
     std::vector<int64_t> dims; // [pages][heads][page size], and of rows [head size]
     int64_t pageBytes;
-    std::unique_ptr<std::byte, void (*)(void *)> bytes{nullptr, nullptr};
+    std::shared_ptr<std::byte> bytes;
   };
 
   PlanModel() = default;
-  Status readPlan(const Program &program, const PlanModelOptions &options);
+  Status readFacts(const Program &program, const PlanModelOptions &options);
+  Status readInputs(const Program &program, const std::function<Status(const ValueInfo &)> &add);
   Status addCache(const Program &program, const ValueInfo &input, const PlanModelOptions &options);
   Status check(const ForwardBatch &batch) const;
   void layOut(const ForwardBatch &batch);

@@ -34,6 +34,9 @@ public:
 
   void forget(SequenceId sequence) { sequences.erase(sequence); }
 
+  /// Learned acceptance of the first token of drafts without confidences, by their match.
+  float ofMatch(int32_t match) const { return table.estimate(match, 0); }
+
 private:
   /// Mean survival by position before corrections, faded.
   struct Profile {

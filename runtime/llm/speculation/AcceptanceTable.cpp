@@ -22,6 +22,11 @@ int AcceptanceTable::matchClass(int32_t match) {
   return match <= 32 ? 9 : match <= 64 ? 10 : 11;
 }
 
+int32_t AcceptanceTable::leastOfClass(int32_t match) {
+  static constexpr int32_t kLeast[kMatches] = {0, 1, 2, 3, 4, 5, 7, 9, 13, 17, 33, 65};
+  return kLeast[matchClass(match)];
+}
+
 /// 0 to 7 one by one, then four classes per doubling up to 31; all later ones are the last.
 int AcceptanceTable::positionClass(int32_t position) {
   if (position < 8)

@@ -19,6 +19,9 @@ public:
 
   void learn(int32_t match, int32_t position, bool accepted);
 
+  /// The least match of those that are counted together with this one.
+  static int32_t leastOfClass(int32_t match);
+
 private:
   struct Cell {
     float accepted = 0, seen = 0;

@@ -58,6 +58,10 @@ struct DraftRequest {
   SequenceId sequence = 0;
   int32_t limit = 0;
   const DraftPipeline *pipeline = nullptr; // lives through the call; null: take the likeliest tokens
+  /// The pages of the target's cache that hold the sequence's tokens but the last, which is not computed yet.
+  /// Empty where there is no such cache. For drafters that read the target's hidden states, or that write
+  /// there (Drafter::writesTargetPages).
+  std::span<const int32_t> pages = {};
 };
 
 /// One caller at a time; the engine calls from the thread of its steps. The drafter owns all it remembers of
@@ -76,6 +80,10 @@ public:
   /// Whether propose costs nothing worth deciding about (well below a hundredth of a model step). Such drafts
   /// are always made before the policy chooses.
   virtual bool isFree() const = 0;
+
+  /// Whether it computes drafts in the target's pages, where the target will overwrite them: the pages of a
+  /// request then have room for the sequence's last token and its drafts, and belong to it alone.
+  virtual bool writesTargetPages() const { return false; }
 
   /// A new sequence without tokens.
   virtual Status begin(SequenceId sequence) = 0;

@@ -54,6 +54,14 @@ bool Speculation::isUsable(const Source &source, SequenceId sequence) const {
   return !source.isBroken() && !source.ledger.parked() && !source.refused.contains(sequence);
 }
 
+int32_t Speculation::longestInTargetPages() const {
+  int32_t longest = 0;
+  for (const Source &source : sources)
+    if (source.given.drafter->writesTargetPages() && !source.isBroken())
+      longest = std::max(longest, source.given.drafter->longestDraft());
+  return longest;
+}
+
 void Speculation::begin(SequenceId sequence) {
   for (Source &source : sources)
     if (Status status = source.given.drafter->begin(sequence); !status.isOk())
@@ -96,6 +104,12 @@ void Speculation::learn(std::span<const Verdict> verdicts, const StepTimes &time
     statistics.verifiedTokens += plan.length;
     statistics.acceptedTokens += verdict.accepted;
     statistics.expectedTokens += plan.expected;
+    if (plan.draft.confidence.empty() && verdict.judged > 0) {
+      MatchStatistics &match = statistics.byMatch[AcceptanceTable::leastOfClass(plan.draft.match)];
+      ++match.judged;
+      match.accepted += verdict.accepted > 0;
+      match.learned = sources[size_t(plan.source)].estimator.ofMatch(plan.draft.match);
+    }
     const size_t judged = size_t(verdict.judged);
     statistics.judgedAt.resize(std::max(statistics.judgedAt.size(), judged));
     statistics.acceptedAt.resize(statistics.judgedAt.size());

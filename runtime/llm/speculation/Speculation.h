@@ -45,6 +45,7 @@ struct DecodingState {
   int64_t length = 0; // committed tokens
   int32_t limit = 0;  // most drafts that make sense: pages, context, tokens left to emit less one
   const DraftPipeline *pipeline = nullptr; // null: greedy drafts
+  std::span<const int32_t> pages = {};     // as DraftRequest has them
 };
 
 /// What else is in the step.
@@ -89,6 +90,9 @@ public:
   /// not run is not learned from: the next plan forgets it.
   void learn(std::span<const Verdict> verdicts, const StepTimes &times);
 
+  /// The longest draft that needs room in the target's pages before it is made; 0: none does.
+  int32_t longestInTargetPages() const;
+
   const SpeculationStatistics &statistics() const { return counts; }
   const CostTable &steps() const { return stepCost; }
   /// Of all drafters.
@@ -114,6 +118,7 @@ private:
   bool isUsable(const Source &source, SequenceId sequence) const;
   bool isLong(const DecodingState &state) const { return state.length > options.longContext; }
   int32_t limitOf(const Source &source, size_t state) const;
+  DraftRequest request(size_t state, int32_t limit) const;
   double stepSeconds(int32_t drafts) const;
   StepSeconds verifySeconds() const;
   bool propose(size_t source, std::span<const DraftRequest> requests, std::span<const size_t> of);

@@ -23,6 +23,10 @@ int32_t Speculation::limitOf(const Source &source, size_t state) const {
                                      source.given.drafter->longestDraft()));
 }
 
+DraftRequest Speculation::request(size_t state, int32_t limit) const {
+  return {states[state].sequence, limit, states[state].pipeline, states[state].pages};
+}
+
 /// Seconds of the step with that many drafts. With other rows in it a draft costs what it costs beside them,
 /// but is measured against a step of decoding alone: their time is not to be made up for by drafts.
 double Speculation::stepSeconds(int32_t drafts) const {
@@ -86,7 +90,7 @@ std::vector<Estimates> Speculation::draftFree() {
     std::vector<size_t> of;
     for (size_t i = 0; i < states.size(); ++i)
       if (const int32_t limit = limitOf(sources[s], i); limit > 0) {
-        requests.push_back({states[i].sequence, limit, states[i].pipeline});
+        requests.push_back(request(i, limit));
         of.push_back(i);
       }
     if (requests.empty() || !propose(s, requests, of))
@@ -138,7 +142,7 @@ void Speculation::draftByChoice(const std::vector<DraftOption> &given, std::vect
     if (choice.drafts[i]) {
       expected[i] = given[index].expected[i];
       expected[i].resize(std::min(expected[i].size(), size_t(choice.length)));
-      requests.push_back({states[i].sequence, int32_t(expected[i].size()), states[i].pipeline});
+      requests.push_back(request(i, int32_t(expected[i].size())));
       of.push_back(i);
       backlog += sources[index].given.drafter->backlog(states[i].sequence);
     }
@@ -187,13 +191,13 @@ void Speculation::probe() {
                          : source.given.cost->seconds(1, length) + double(owed) * source.given.backlogSeconds;
     if (!source.ledger.affords((draftSeconds + stepSeconds(length)) / stepSeconds(0) - 1))
       continue;
-    const DraftRequest request{states[state].sequence, length, states[state].pipeline};
+    const DraftRequest asked = request(state, length);
     if (!drafter.isFree()) {
       choice = {.option = int(s), .length = length, .drafts = {}, .draftSeconds = draftSeconds};
       drafting = 1;
       backlog = owed;
     }
-    if (propose(s, {&request, 1}, {&state, 1}) && planned[state].source >= 0) {
+    if (propose(s, {&asked, 1}, {&state, 1}) && planned[state].source >= 0) {
       const Estimates estimates = estimate(state);
       source.estimator.drafted(states[state].sequence, planned[state].draft);
       verifyFirst(state, int32_t(estimates.size()), estimates);

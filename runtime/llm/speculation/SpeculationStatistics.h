@@ -2,10 +2,17 @@
 // predictions hold.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace dspark::llm {
+
+/// First tokens of drafts without confidences, of similar evidence.
+struct MatchStatistics {
+  int64_t judged = 0, accepted = 0;
+  float learned = 0; // the acceptance that is expected of the next
+};
 
 struct DrafterStatistics {
   std::string name;
@@ -15,6 +22,7 @@ struct DrafterStatistics {
   std::string lastFailure;         // its sentence
   std::vector<int64_t> judgedAt;   // by position: drafts that verification accepted or rejected there
   std::vector<int64_t> acceptedAt; // and accepted
+  std::map<int32_t, MatchStatistics> byMatch; // from this match on, up to the next
   double expectedTokens = 0; // that the estimates of verified drafts promised; compare with acceptedTokens
 };
 

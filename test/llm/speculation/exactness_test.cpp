@@ -1,6 +1,6 @@
 // Speculation as a whole, with its learning policy and changing budgets, against plain decoding: equal token
 // by token where drafts are deterministic, equal in joint distribution where they are drawn.
-#include "ToyForwardModel.h"
+#include "ToyDrafts.h"
 #include "runtime/llm/speculation/LookupDrafter.h"
 #include "runtime/llm/speculation/ModelDrafter.h"
 #include "runtime/llm/speculation/Speculation.h"
@@ -33,6 +33,31 @@ SpeculationSource model(uint64_t variant, double sharpness = 2) {
       *CostTable::create({{1, 1, 0.02}, {1, 4, 0.08}, {3, 1, 0.03}, {3, 4, 0.12}}, CostTable::Kind::Drafter),
       0.001,
       {}};
+}
+
+// What the batch's sequences have in the target's cache.
+TargetCache &targetCache() {
+  static TargetCache cache(kBatch);
+  return cache;
+}
+
+SpeculationSource overHiddenStates(std::unique_ptr<Drafter> drafter) {
+  return {
+      std::move(drafter),
+      *CostTable::create({{1, 1, 0.05}, {1, 4, 0.06}, {3, 1, 0.06}, {3, 4, 0.08}}, CostTable::Kind::Drafter),
+      0.001,
+      {}};
+}
+
+SpeculationSource block(uint64_t variant, bool hasHead = true) {
+  auto network = std::make_unique<ToyBlock>(Model{.variant = variant}, targetCache().slots, hasHead);
+  return overHiddenStates(
+      std::move(*BlockDrafter::create("block", std::move(network), 3, {.leastSurvival = 0.1f})));
+}
+
+SpeculationSource eagle(uint64_t variant) {
+  auto network = std::make_unique<ToyFeatures>(Model{.variant = variant}, targetCache().slots);
+  return overHiddenStates(std::move(*Eagle3Drafter::create(std::move(network), 3, {.longestDraft = 4})));
 }
 
 /// Decodes kBatch sequences side by side, in one Speculation that goes on learning from batch to batch.
@@ -73,8 +98,10 @@ private:
       pipelines.emplace_back(sequence.seed, sequence.tokens.size());
     std::vector<DecodingState> states;
     for (size_t s = 0; s < sequences.size(); ++s)
-      states.push_back(
-          {sequences[s].seed, int64_t(sequences[s].tokens.size()), 4, isDrawn ? &pipelines[s] : nullptr});
+      targetCache().write(s, sequences[s].tokens);
+    for (size_t s = 0; s < sequences.size(); ++s)
+      states.push_back({sequences[s].seed, int64_t(sequences[s].tokens.size()), 4,
+                        isDrawn ? &pipelines[s] : nullptr, targetCache().pages(s)});
     const auto plan = speculation->plan(states, {.otherRows = int64_t(seed % 3 == 0), .room = 9});
     std::vector<Verdict> verdicts;
     double verifySeconds = 1.3;
@@ -115,7 +142,8 @@ template <typename... Sources> std::vector<SpeculationSource> all(Sources... sou
 
 TEST(Exactness, deterministicDraftersGiveTheTokensOfPlainDecoding) {
   for (double perDraft : {0.01, 0.1}) {
-    Decoder decoder(stepCost(perDraft, 0.05), all(lookup(), model(0), model(1, 4)), {}, false);
+    Decoder decoder(stepCost(perDraft, 0.05), all(lookup(), model(0), block(1), eagle(2), block(0, false)),
+                    {}, false);
     for (uint64_t seed = 0; seed < 60; ++seed)
       EXPECT_EQ(decoder.decode(seed, 40), plain(seed, 40));
     EXPECT_GT(decoder.statistics().speculatedSteps, decoder.statistics().steps / 10);
@@ -149,8 +177,18 @@ TEST(Exactness, drawnDraftsKeepTheJointDistributionUnderEveryPolicy) {
     }
 }
 
+TEST(Exactness, draftsOverHiddenStatesKeepTheJointDistributionUnderEveryPolicy) {
+  for (Admission admission : {Admission::EarlyStop, Admission::StaleBudget})
+    for (bool isEagle : {false, true}) {
+      Decoder decoder(stepCost(0.05, 0.3), isEagle ? all(eagle(1)) : all(block(1)),
+                      {.admission = admission, .leastGain = 0}, true);
+      EXPECT_LT(deviation(decoder, 6000), 5);
+      EXPECT_GT(decoder.statistics().drafters[0].verifiedTokens, 1500) << "or nothing was tested";
+    }
+}
+
 TEST(Exactness, mixedDraftersKeepTheJointDistribution) {
-  Decoder decoder(stepCost(0.04, 0.1), all(lookup(), model(1), model(2, 4)), {.leastGain = 0}, true);
+  Decoder decoder(stepCost(0.04, 0.1), all(lookup(), model(1), block(2), eagle(3)), {.leastGain = 0}, true);
   EXPECT_LT(deviation(decoder, 6000), 5);
   for (const DrafterStatistics &drafter : decoder.statistics().drafters)
     EXPECT_GT(drafter.verifiedTokens, 100) << drafter.name;

@@ -38,6 +38,25 @@ BorrowedTensor lend(std::vector<float> &data, const int64_t &dim) {
   return {data.data(), DType::F32, 1, &dim, nullptr};
 }
 
+TEST(State, IsUpdatedThoughNothingReadsTheResult) {
+  TemporaryFolder folder;
+  std::string path = folder.file("write.dsp");
+  PlanBuilder builder(path);
+  int n = builder.symbol("n"), state = builder.input("state", DType::F32, {n});
+  builder.plan.inputs.back()->is_state = true;
+  int x = builder.input("x", DType::F32, {builder.symbol("m")});
+  builder.kernel("binary", {state, x}, "add");
+  builder.output(builder.kernel("unary", {x}, "neg"), "y");
+  builder.finish();
+  auto session = open(path);
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  int64_t length = 3;
+  std::vector<float> values = {1, 2, 3}, ones = {1, 1, 1};
+  std::vector<BorrowedTensor> inputs = {lend(values, length), lend(ones, length)};
+  ASSERT_TRUE((*session)->run(inputs).isOk());
+  EXPECT_THAT(values, ElementsAre(2, 3, 4));
+}
+
 TEST(State, IsUpdatedWhereItLiesInEveryRun) {
   TemporaryFolder folder;
   auto session = open(writePlan(folder));

@@ -50,6 +50,57 @@ TEST(PlanFile, RoundTrip) {
   EXPECT_EQ(filesInFolder, 1u) << "the temporary file is gone";
 }
 
+// y = x + [1, 2, 3] again, as a function that reads the same constant.
+void addSmallFunction(PlanBuilder &b, const std::string &name, std::vector<std::string> files = {}) {
+  flatbuffers::FlatBufferBuilder bytes;
+  bytes.Finish(fb::Plan::Pack(bytes, &b.plan));
+  fb::PlanT function;
+  fb::GetPlan(bytes.GetBufferPointer())->UnPackTo(&function);
+  function.name = name;
+  function.files = std::move(files);
+  b.writer->addFunction(function);
+}
+
+TEST(PlanFile, FurtherFunctionsShareTheWeights) {
+  TemporaryFolder folder;
+  writeSmallPlan(folder.file("p.dsp"), [](PlanBuilder &b) {
+    addSmallFunction(b, "draft");
+    addSmallFunction(b, "head");
+    b.writer->setDrafters("{}");
+  });
+  auto plan = PlanFile::open(folder.file("p.dsp"));
+  ASSERT_TRUE(plan.isOk()) << plan.status().message();
+  const fb::Plan *draft = (*plan)->function("draft");
+  ASSERT_NE(draft, nullptr);
+  EXPECT_EQ(draft->values()->Get(1)->blob()->offset(), (*plan)->plan().values()->Get(1)->blob()->offset());
+  EXPECT_NE((*plan)->function("head"), nullptr);
+  EXPECT_EQ((*plan)->function("main"), nullptr);
+  EXPECT_EQ((*plan)->drafters(), "{}");
+}
+
+TEST(PlanFile, FunctionsHaveNamesOfTheirOwnAndNoFiles) {
+  TemporaryFolder folder;
+  auto refusal = [&](void (*change)(PlanBuilder &)) {
+    writeSmallPlan(folder.file("p.dsp"), change);
+    return PlanFile::open(folder.file("p.dsp")).status().message();
+  };
+  EXPECT_THAT(refusal([](PlanBuilder &b) { addSmallFunction(b, ""); }),
+              HasSubstr("section FUNCTION 0: its name is ''"));
+  EXPECT_THAT(refusal([](PlanBuilder &b) {
+                addSmallFunction(b, "twice");
+                addSmallFunction(b, "twice");
+              }),
+              HasSubstr("section FUNCTION 1: its name is 'twice', expected one of its own"));
+  EXPECT_THAT(refusal([](PlanBuilder &b) { addSmallFunction(b, "draft", {"weights.bin"}); }),
+              HasSubstr("it names weight files"));
+  EXPECT_THAT(refusal([](PlanBuilder &b) {
+                b.plan.values[1]->blob->offset = uint64_t(1) << 40;
+                addSmallFunction(b, "draft");
+                b.plan.values[1]->blob->offset = 0;
+              }),
+              HasSubstr("section FUNCTION 0"));
+}
+
 TEST(PlanFile, UnfinishedWriterLeavesNothing) {
   TemporaryFolder folder;
   {

@@ -1,0 +1,42 @@
+#include "runtime/llm/speculation/DraftGrowth.h"
+#include "runtime/llm/speculation/Logistic.h"
+#include <algorithm>
+#include <cmath>
+
+namespace dspark::llm {
+namespace {
+
+float largestProbability(std::span<const float> logits, float largest) {
+  double sum = 0;
+  for (float logit : logits)
+    sum += std::exp(double(logit) - largest);
+  return float(1 / sum);
+}
+
+} // namespace
+
+Status DraftGrowth::extend(std::span<const float> logits, std::optional<float> confidence) {
+  const auto largest = std::max_element(logits.begin(), logits.end());
+  const float estimate = confidence ? *confidence : largestProbability(logits, *largest);
+  if (!std::isfinite(estimate) || !std::isfinite(*largest))
+    return {Code::Internal, "the draft's logits are not finite"};
+  survival *= estimate;
+  if (survival < leastSurvival) {
+    isDone = true;
+  } else if (!request->pipeline) {
+    draft->tokens.push_back(int32_t(largest - logits.begin()));
+  } else {
+    DSPARK_ASSIGN_OR_RETURN(Distribution q, request->pipeline->distribution(logits, draft->tokens));
+    draft->tokens.push_back(request->pipeline->draw(q, draft->tokens));
+    draft->drawnFrom.push_back(std::move(q));
+  }
+  if (!isDone)
+    draft->confidence.push_back(std::clamp(estimate, kLeastProbability, 1 - kLeastProbability));
+  isDone |= int32_t(draft->tokens.size()) >= limit;
+  const auto isCertain = [](const Distribution &q) { return q.tokens.size() == 1; };
+  if (isDone && std::all_of(draft->drawnFrom.begin(), draft->drawnFrom.end(), isCertain))
+    draft->drawnFrom.clear();
+  return Status::ok();
+}
+
+} // namespace dspark::llm
