@@ -186,7 +186,7 @@ private:
     return model;
   }
 
-  language::DecoderOptions decoderOptions() const { return {options.cacheType, options.int8Arithmetic}; }
+  language::DecoderOptions decoderOptions() const { return {options.cacheType, options.int8Arithmetic, {}}; }
 
   void import() {
     if (language::isCheckpoint(options.model))
