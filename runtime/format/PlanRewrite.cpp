@@ -13,12 +13,17 @@ Status rewritePlan(const std::string &path, const std::function<void(fb::PlanT &
         return {Code::Internal, path + ": weights would move to " + std::to_string(offset)};
     } else if (SectionKind(entry.kind) == SectionKind::Code) {
       writer->addCode(entry.tag, {bytes.begin(), bytes.end()});
+    } else if (SectionKind(entry.kind) == SectionKind::Function) {
+      fb::PlanT function;
+      fb::GetPlan(bytes.data())->UnPackTo(&function);
+      writer->addFunction(function);
     }
   }
   writer->setMeta(std::string(file->meta()));
   writer->setIr(std::string(file->ir()));
   writer->setTokenizer({file->tokenizer().begin(), file->tokenizer().end()});
   writer->setTemplate(std::string(file->chatTemplate()));
+  writer->setDrafters(std::string(file->drafters()));
   fb::PlanT plan;
   file->plan().UnPackTo(&plan);
   edit(plan);

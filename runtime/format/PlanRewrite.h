@@ -4,7 +4,7 @@
 
 namespace dspark {
 
-/// Writes the plan at `path` anew: `edit` changes its PLAN section, weights and code are copied as they are.
+/// Writes the plan at `path` anew: `edit` changes its PLAN section, all others are copied as they are.
 /// On failure the file is as it was.
 Status rewritePlan(const std::string &path, const std::function<void(fb::PlanT &)> &edit);
 
