@@ -148,7 +148,7 @@ TEST_F(DeviceTest, IsNeverAskedForMoreThanItHas) {
 TEST_F(DeviceTest, StopsAfterFaultsAndHangs) {
   for (auto [kind, code] : {std::pair("fault", Code::IoError), std::pair("hang", Code::Busy)}) {
     auto opened = Device::open(
-        spec(adder("[{\"kind\": \"" + std::string(kind) + "\", \"from\": 1, \"until\": 2}]")), 0.3);
+        spec(adder("[{\"kind\": \"" + std::string(kind) + "\", \"from\": 1, \"until\": 2}]")), 2);
     ASSERT_TRUE(opened.isOk()) << opened.status().message();
     std::shared_ptr<Device> device = *opened;
     auto memory = device->allocate(256);

@@ -31,10 +31,11 @@ protected:
       b.region({int(step)}, {0, 1, 2}, devicesOfSteps[step]);
     b.finish();
   }
-  std::unique_ptr<Session> session(const std::string &faults = "", bool hasDevices = true) {
+  std::unique_ptr<Session> session(const std::string &faults = "", bool hasDevices = true,
+                                   double deadline = kDeviceDeadline) {
     SessionOptions options;
     options.threads = 1;
-    options.deviceDeadline = 1;
+    options.deviceDeadline = deadline;
     if (hasDevices)
       for (const char *name : {"npu", "gpu"}) {
         std::string path = folder.file(std::string(name) + ".json");
@@ -150,7 +151,7 @@ TEST_F(DeviceSteps, FaultsAreSurvived) {
 TEST_F(DeviceSteps, HangsAreSurvived) {
   write({1, 0, 1, 1, 1});
   std::vector<float> expected = run(*session("", false));
-  auto made = session(", \"faults\": [{\"kind\": \"hang\", \"from\": 2}]");
+  auto made = session(", \"faults\": [{\"kind\": \"hang\", \"from\": 2}]", true, 1);
   EXPECT_EQ(run(*made), expected);
   auto events = made->takeAdaptEvents();
   ASSERT_EQ(events.size(), 1u);
