@@ -162,8 +162,9 @@ private:
   void figures() {
     out += text(
         "<div class=\"figures\"><div><b>%.3g ms</b>predicted</div><div><b>%.3g ms</b>with the CPU alone</div>"
-        "<div><b>%zu</b>steps in %zu blocks</div>",
-        decisions.seconds * 1e3, decisions.cpuSeconds * 1e3, decisions.steps.size(), blocks.size());
+        "<div><b>%zu</b>steps in %zu block%s</div>",
+        decisions.seconds * 1e3, decisions.cpuSeconds * 1e3, decisions.steps.size(), blocks.size(),
+        blocks.size() == 1 ? "" : "s");
     for (const DecidedDevice &device : decisions.devices)
       out += text("<div><b>%.3g of %.3g MB</b>on ", (device.weights + device.tensors) * 1e-6,
                   device.memory * 1e-6) +
