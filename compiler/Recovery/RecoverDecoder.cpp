@@ -1,7 +1,7 @@
 #include "compiler/Recovery/RecoverDecoder.h"
 #include "compiler/Recovery/DecoderPattern.h"
 #include "compiler/Support/LocationNames.h"
-#include "frontends/language/GraphBuilder.h"
+#include "frontends/language/PagedStep.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -33,9 +33,9 @@ private:
 class Rewriter {
 public:
   Rewriter(func::FuncOp func, ir::DimAnalysis &analysis, PatternMatcher &matcher, DecoderPattern pattern,
-           const language::DecoderOptions &options, language::GraphBuilder &graph)
-      : func(func), analysis(analysis), matcher(matcher), pattern(std::move(pattern)), options(options),
-        g(graph) {
+           DType cacheType, language::GraphBuilder &graph)
+      : func(func), analysis(analysis), matcher(matcher), pattern(std::move(pattern)), g(graph),
+        paged(graph, cacheType) {
     for (AttentionSite &site : this->pattern.layers)
       sites[site.op] = &site;
   }
@@ -52,39 +52,24 @@ public:
   }
 
 private:
-  struct Cache {
-    Value rows, scales; // scales of i8 rows only
-  };
   struct LayerCaches {
-    Cache key, value;
+    language::PagedRows key, value;
   };
 
   void addInputs() {
     Value tokens = g.argument("tokens", DType::I32, {"rows"});
     Value places = g.argument("positions", DType::I32, {"rows"});
-    Value offsets = g.argument("query_offsets", DType::I32, {"sequences + 1"});
-    Value lengths = g.argument("sequence_lengths", DType::I32, {"sequences"});
-    batch = {offsets, lengths, g.argument("block_table", DType::I32, {"sequences", "table_pages"})};
+    paged.addBatch();
     wanted = g.argument("logit_rows", DType::I32, {"wanted"});
     for (size_t i = 0; i < pattern.layers.size(); ++i) {
       const AttentionSite &site = pattern.layers[i];
-      caches.push_back(
-          {addCache("key", i, site.kvHeads, site.size), addCache("value", i, site.kvHeads, site.valueSize)});
+      language::PagedRows key = paged.addCache("key", int64_t(i), site.kvHeads, site.size);
+      caches.push_back({key, paged.addCache("value", int64_t(i), site.kvHeads, site.valueSize)});
     }
     positions = g.reshape(places, {"rows", "1"});
     made[pattern.tokens] = column(g.reshape(tokens, {"rows", "1"}), pattern.tokens);
     if (pattern.positions)
       made[pattern.positions] = column(positions, pattern.positions);
-  }
-  Cache addCache(const std::string &kind, size_t layer, int64_t heads, int64_t size) {
-    std::vector<std::string> dims = {"pages", text(heads), "page_size"};
-    std::string ending = "." + std::to_string(layer);
-    Cache cache;
-    if (options.cacheType == DType::I8)
-      cache.scales = g.argument(kind + "_scales" + ending, DType::F32, dims, /*isState=*/true);
-    dims.push_back(text(size));
-    cache.rows = g.argument(kind + "_cache" + ending, options.cacheType, dims, /*isState=*/true);
-    return cache;
   }
   // i32 numbers in the type of the value that they stand for.
   Value column(Value numbers, Value like) {
@@ -208,32 +193,15 @@ private:
     auto rows = [&](Value value, int64_t heads, int64_t size) {
       return g.reshape(made.lookup(value), {"rows", text(heads), text(size)});
     };
-    Cache key = write(cache.key, rows(site.key, site.kvHeads, site.size));
-    Cache value = write(cache.value, rows(site.value, site.kvHeads, site.valueSize));
-    SmallVector<NamedAttribute> attributes = {g.attr("scale", site.scale)};
-    if (site.softcap != 0)
-      attributes.push_back(g.attr("softcap", site.softcap));
-    if (site.window > 0)
-      attributes.push_back(g.attr("left_window_size", site.window - 1));
-    SmallVector<Value> operands = {
-        rows(site.query, site.heads, site.size), key.rows, value.rows, batch[0], batch[1], batch[2]};
-    if (key.scales)
-      operands.append({key.scales, value.scales});
-    Value y = g.op("paged_attention", operands, attributes);
+    language::PagedRows keys = paged.write(cache.key, rows(site.key, site.kvHeads, site.size));
+    language::PagedRows values = paged.write(cache.value, rows(site.value, site.kvHeads, site.valueSize));
+    Value y = paged.attend(rows(site.query, site.heads, site.size), keys, values,
+                           {site.scale, site.softcap, site.window});
     bool isHeadMajor = analysis.info(site.query).rank() == 4;
     made[site.op->getResult(0)] = isHeadMajor
                                       ? g.reshape(y, {"rows", text(site.heads), "1", text(site.valueSize)})
                                       : g.reshape(y, {"rows", "1", text(site.heads * site.valueSize)});
   }
-  Cache write(const Cache &cache, Value rows) {
-    SmallVector<Value> operands = {cache.rows, rows, batch[0], batch[1], batch[2]};
-    if (!cache.scales)
-      return {g.op("paged_cache_write", operands), {}};
-    operands.push_back(cache.scales);
-    SmallVector<Value> written = g.ops("paged_cache_write", operands, {}, 2);
-    return {written[0], written[1]};
-  }
-
   void finish() {
     g.at("output");
     Value logits = made.lookup(pattern.logits);
@@ -248,13 +216,12 @@ private:
   ir::DimAnalysis &analysis;
   PatternMatcher &matcher;
   DecoderPattern pattern;
-  const language::DecoderOptions &options;
   language::GraphBuilder &g;
+  language::PagedStep paged;
   llvm::DenseMap<Operation *, AttentionSite *> sites;
   llvm::DenseMap<Value, Value> made; // of the model's values those of the step
   llvm::SetVector<Operation *> live;
   Operation *head = nullptr;
-  SmallVector<Value> batch; // query_offsets, sequence_lengths, block_table
   Value positions, wanted;
   std::vector<LayerCaches> caches;
 };
@@ -283,7 +250,7 @@ StatusOr<RecoveredDecoder> recoverDecoder(ModuleOp module, int64_t contextLength
   NoCheckpoint none;
   recovered.module = ModuleOp::create(UnknownLoc::get(module.getContext()));
   language::GraphBuilder graph(*recovered.module, "main", none, weights, "");
-  Rewriter rewriter(func, analysis, matcher, std::move(pattern), options, graph);
+  Rewriter rewriter(func, analysis, matcher, std::move(pattern), options.cacheType, graph);
   DSPARK_RETURN_IF_ERROR(rewriter.run());
   return recovered;
 }

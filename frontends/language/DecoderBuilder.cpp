@@ -1,6 +1,7 @@
 #include "frontends/language/DecoderBuilder.h"
 #include "frontends/language/LatentAttention.h"
 #include "frontends/language/MixtureBuilder.h"
+#include "frontends/language/PagedStep.h"
 #include "frontends/language/Rotation.h"
 #include <numeric>
 
@@ -18,20 +19,17 @@ public:
   /// Of these layers, with hidden states of `taps`.
   Decoder(const DecoderConfig &config, const DecoderOptions &options, ArrayRef<int64_t> layers,
           ArrayRef<int64_t> taps, GraphBuilder &graph)
-      : config(config), options(options), layers(layers), tapped(taps), g(graph) {}
+      : config(config), options(options), layers(layers), tapped(taps), g(graph),
+        paged(graph, options.cacheType) {}
 
   void build() {
     tokens = g.argument("tokens", DType::I32, {"rows"});
     positions = g.argument("positions", DType::I32, {"rows"});
-    // Sequences are bound by their lengths, of which there is one each.
-    Value offsets = g.argument("query_offsets", DType::I32, {"sequences + 1"});
-    Value lengths = g.argument("sequence_lengths", DType::I32, {"sequences"});
-    Value table = g.argument("block_table", DType::I32, {"sequences", "table_pages"});
-    batch = {offsets, lengths, table};
+    paged.addBatch();
     Value wanted = g.argument("logit_rows", DType::I32, {"wanted"});
     caches.resize(config.layers.size());
     for (int64_t i : layers)
-      caches[size_t(i)] = addCaches("." + text(i));
+      caches[size_t(i)] = addCaches(i);
     Value hiddenStates = tapped.empty() ? Value() : tapCache();
     rotation.emplace(g, config, positions, "rows");
     Value x = g.embed(g.reshape(tokens, {"1", "rows"}), "token_embd", config.vocabulary, config.hidden);
@@ -48,30 +46,17 @@ public:
   }
 
 private:
-  struct Cache {
-    Value rows, scales; // scales of i8 rows only
-  };
   struct LayerCaches {
-    Cache key, value; // latent attention has only one
+    PagedRows key, value; // latent attention has only one
   };
 
   static std::string text(int64_t number) { return std::to_string(number); }
 
-  LayerCaches addCaches(const std::string &layer) {
+  LayerCaches addCaches(int64_t layer) {
     if (config.latent.rank > 0)
-      return {addCache("key", layer, 1, config.latent.rowSize()), {}};
-    Cache key = addCache("key", layer, config.kvHeads, config.headSize);
-    return {key, addCache("value", layer, config.kvHeads, config.headSize)};
-  }
-
-  Cache addCache(const std::string &kind, const std::string &layer, int64_t heads, int64_t size) {
-    std::vector<std::string> dims = {"pages", text(heads), "page_size"};
-    Cache cache;
-    if (options.cacheType == DType::I8)
-      cache.scales = g.argument(kind + "_scales" + layer, DType::F32, dims, /*isState=*/true);
-    dims.push_back(text(size));
-    cache.rows = g.argument(kind + "_cache" + layer, options.cacheType, dims, /*isState=*/true);
-    return cache;
+      return {paged.addCache("key", layer, 1, config.latent.rowSize()), {}};
+    PagedRows key = paged.addCache("key", layer, config.kvHeads, config.headSize);
+    return {key, paged.addCache("value", layer, config.kvHeads, config.headSize)};
   }
 
   Value tapCache() {
@@ -89,7 +74,7 @@ private:
     g.at("hidden_states");
     Value rows = taps.size() == 1 ? taps[0] : g.op("concat", taps, {g.attr("axis", int64_t(-1))});
     rows = g.reshape(rows, {"rows", "1", text(int64_t(tapped.size()) * config.hidden)});
-    return g.op("paged_cache_write", {cache, rows, batch[0], batch[1], batch[2]});
+    return paged.write({cache, {}}, rows).rows;
   }
 
   // Norm of each head's elements, where the model has one.
@@ -106,27 +91,27 @@ private:
   Value attention(size_t index, Value x) {
     const DecoderLayer &settings = config.layers[index];
     std::string block = "blk." + std::to_string(index) + ".";
-    int64_t queries = config.heads * config.headSize, keys = config.kvHeads * config.headSize;
+    int64_t queries = config.heads * config.headSize, width = config.kvHeads * config.headSize;
     Value q, k, v;
     if (g.has(block + "attn_qkv")) {
-      if (std::optional<Matrix> all = g.matrixOf(block + "attn_qkv", queries + 2 * keys, config.hidden)) {
+      if (std::optional<Matrix> all = g.matrixOf(block + "attn_qkv", queries + 2 * width, config.hidden)) {
         q = g.matmul(x, block + "attn_q", all->slice(0, queries));
-        k = g.matmul(x, block + "attn_k", all->slice(queries, keys));
-        v = g.matmul(x, block + "attn_v", all->slice(queries + keys, keys));
+        k = g.matmul(x, block + "attn_k", all->slice(queries, width));
+        v = g.matmul(x, block + "attn_v", all->slice(queries + width, width));
       }
     } else {
       q = g.matmul(x, block + "attn_q", queries, config.hidden);
-      k = g.matmul(x, block + "attn_k", keys, config.hidden);
-      v = g.matmul(x, block + "attn_v", keys, config.hidden);
+      k = g.matmul(x, block + "attn_k", width, config.hidden);
+      v = g.matmul(x, block + "attn_v", width, config.hidden);
     }
     q = normHeads(q, block + "attn_q_norm", config.heads);
     k = normHeads(k, block + "attn_k_norm", config.kvHeads);
     g.at(block + "attention");
     q = rotation->rotate(q, config.heads, settings.rope);
     k = rotation->rotate(k, config.kvHeads, settings.rope);
-    Cache keyCache = write(caches[index].key, heads(k, config.kvHeads));
-    Cache valueCache = write(caches[index].value, heads(v, config.kvHeads));
-    Value y = attend(heads(q, config.heads), keyCache, valueCache, settings, {});
+    PagedRows keys = paged.write(caches[index].key, heads(k, config.kvHeads));
+    PagedRows values = paged.write(caches[index].value, heads(v, config.kvHeads));
+    Value y = paged.attend(heads(q, config.heads), keys, values, form(settings));
     return g.reshape(y, {"1", "rows", text(queries)});
   }
 
@@ -137,32 +122,13 @@ private:
     auto turn = [&](Value rows, int64_t heads) { return rotation->rotate(rows, heads, settings.rope); };
     Value q = latent.queries(block, x, turn), row = latent.row(block, x, turn);
     g.at(block + "attention");
-    Cache cache = write(caches[index].key, row);
-    Value y = attend(q, cache, cache, settings, {g.attr("value_width", config.latent.rank)});
+    PagedRows rows = paged.write(caches[index].key, row);
+    Value y = paged.attend(q, rows, rows, form(settings), {g.attr("value_width", config.latent.rank)});
     return latent.values(block, y);
   }
 
-  // q [rows, heads, size] -> [rows, heads, size of values]
-  Value attend(Value q, const Cache &keyCache, const Cache &valueCache, const DecoderLayer &settings,
-               SmallVector<NamedAttribute> attributes) {
-    attributes.push_back(g.attr("scale", config.attentionScale));
-    if (config.attentionSoftcap != 0)
-      attributes.push_back(g.attr("softcap", config.attentionSoftcap));
-    if (settings.window > 0)
-      attributes.push_back(g.attr("left_window_size", settings.window - 1));
-    SmallVector<Value> operands = {q, keyCache.rows, valueCache.rows, batch[0], batch[1], batch[2]};
-    if (keyCache.scales)
-      operands.append({keyCache.scales, valueCache.scales});
-    return g.op("paged_attention", operands, attributes);
-  }
-
-  Cache write(const Cache &cache, Value rows) {
-    SmallVector<Value> operands = {cache.rows, rows, batch[0], batch[1], batch[2]};
-    if (!cache.scales)
-      return {g.op("paged_cache_write", operands), {}};
-    operands.push_back(cache.scales);
-    SmallVector<Value> written = g.ops("paged_cache_write", operands, {}, 2);
-    return {written[0], written[1]};
+  AttentionForm form(const DecoderLayer &settings) const {
+    return {config.attentionScale, config.attentionSoftcap, settings.window};
   }
 
   Value feedForward(const std::string &block, Value x) {
@@ -214,8 +180,8 @@ private:
   const DecoderOptions &options;
   ArrayRef<int64_t> layers, tapped;
   GraphBuilder &g;
+  PagedStep paged;
   Value tokens, positions;
-  SmallVector<Value> batch;        // query_offsets, sequence_lengths, block_table
   SmallVector<Value> taps;         // in ascending order of layers
   std::vector<LayerCaches> caches; // of all layers; null where one is left out
   std::optional<Rotation> rotation;
