@@ -5,6 +5,9 @@
 namespace dspark {
 
 int64_t Weight::elements() const {
+  // The other dims of an empty tensor may be such that their product does not fit.
+  if (std::ranges::find(dims, 0) != dims.end())
+    return 0;
   int64_t count = 1;
   for (int64_t dim : dims)
     count *= dim;
