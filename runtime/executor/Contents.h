@@ -24,5 +24,7 @@ void setContents(TensorInfo &info, const std::vector<int64_t> &key);
 std::vector<int64_t> numbers(const std::vector<Dim> &dims);
 /// Product of dims that are known numbers, or -1 if it overflows or a dim is negative.
 int64_t elementCount(const std::vector<Dim> &dims);
+/// Bytes of a tensor whose dims are known numbers; negative where those do not count.
+inline int64_t bytesOf(const TensorInfo &info) { return dtypeBytes(info.type, elementCount(info.dims)); }
 
 } // namespace dspark

@@ -8,12 +8,6 @@
 #include <algorithm>
 
 namespace dspark {
-namespace {
-
-int64_t bytesOf(const TensorInfo &info) { return dtypeBytes(info.type, elementCount(info.dims)); }
-
-} // namespace
-
 // The device that runs a step; 0 is the CPU, as for all steps in branches and loops.
 int Tracer::deviceOf(const StepInfo &step, const InferContext &inferred) const {
   if (needs.empty() || depth > 0 || state.frames.size() > 1 || inferred.dimsFromKernel)

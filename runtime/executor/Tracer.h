@@ -45,6 +45,7 @@ private:
   Status checkResults(const StepInfo &step, InferContext &inferred) const;
   bool defineWithoutKernel(const StepInfo &step, std::span<const TensorInfo> inputs, InferContext &inferred);
 
+  bool isConstant(int value) const;
   const TracedValue *find(int value) const;
   TracedItem itemOf(int value) const;
   const TensorInfo &infoOf(int value) const;
