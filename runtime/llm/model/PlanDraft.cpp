@@ -41,6 +41,15 @@ template <typename Entries> int64_t tableWidthOf(const Entries &entries) {
   return tableWidth(int64_t(most));
 }
 
+// Runs a function whose operands are lent, and reads its two results, of that many rows.
+StatusOr<DraftRows> runRows(PlanFunction &function, int64_t rows, int64_t vocabulary, int64_t hidden) {
+  DSPARK_RETURN_IF_ERROR(function.run());
+  DraftRows result;
+  DSPARK_ASSIGN_OR_RETURN(result.logits, function.output("logits", rows * vocabulary));
+  DSPARK_ASSIGN_OR_RETURN(result.hidden, function.output("hidden", rows * hidden));
+  return result;
+}
+
 } // namespace
 
 StatusOr<std::unique_ptr<Drafter>> openDrafter(const DrafterRecord &record, const PlanModel &model,
@@ -149,12 +158,7 @@ StatusOr<DraftRows> PlanBlockNetwork::draft(std::span<const BlockEntry> entries)
   block->lend("block_lengths", blocks.lengths);
   block->lend("block_table", DType::I32, blocks.table.data(), {std::ssize(blocks.lengths), width});
   block->lend("logit_rows", wanted);
-  DSPARK_RETURN_IF_ERROR(block->run());
-  DraftRows rows;
-  DSPARK_ASSIGN_OR_RETURN(rows.logits,
-                          block->output("logits", std::ssize(wanted) * networkFacts.draftLogits));
-  DSPARK_ASSIGN_OR_RETURN(rows.hidden, block->output("hidden", std::ssize(wanted) * networkFacts.hidden));
-  return rows;
+  return runRows(*block, std::ssize(wanted), networkFacts.draftLogits, networkFacts.hidden);
 }
 
 StatusOr<HeadResult> PlanBlockNetwork::head(const HeadRows &rows) {
@@ -207,12 +211,7 @@ StatusOr<DraftRows> PlanFeatureNetwork::draft(std::span<const FeatureEntry> entr
   function->lend("sequence_lengths", lengths);
   function->lend("block_table", DType::I32, table.data(), {std::ssize(lengths), width});
   function->lend("logit_rows", wanted);
-  DSPARK_RETURN_IF_ERROR(function->run());
-  DraftRows rows;
-  DSPARK_ASSIGN_OR_RETURN(rows.logits,
-                          function->output("logits", std::ssize(wanted) * networkFacts.vocabulary));
-  DSPARK_ASSIGN_OR_RETURN(rows.hidden, function->output("hidden", std::ssize(wanted) * networkFacts.hidden));
-  return rows;
+  return runRows(*function, std::ssize(wanted), networkFacts.vocabulary, networkFacts.hidden);
 }
 
 } // namespace dspark::llm
