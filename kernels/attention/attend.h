@@ -87,10 +87,16 @@ inline void prefetchRow(const void *row, int64_t bytes) {
     __builtin_prefetch(static_cast<const char *>(row) + i, 0, 3);
 }
 
+/// What the elements of rows are, where the level reads them as they lie; otherwise they are widened to f32.
+inline RowType rowType(const AttentionCore &core, DType stored) {
+  RowType type = stored == DType::F16 ? RowType::F16 : stored == DType::BF16 ? RowType::BF16 : RowType::F32;
+  return core.keyScores[int(type)] ? type : RowType::F32;
+}
+
 /// Scratch of one tile; the arrays of floats are 64-byte aligned.
 struct AttendScratch {
   float *q, *scores, *part, *chunk, *total, *staged, *panels, *bias;
-  const float **pointers;
+  const void **pointers;
   int64_t *low, *high; // keys that a row sees
   int32_t *blockLow, *blockHigh;
   AttentionPart *parts, *chunks, *totals; // of a block, a chunk, and all
@@ -105,7 +111,7 @@ struct AttendScratch {
     staged = take<float>(std::max(kKeyPanel * s.size, s.valuesPerStep * s.paddedWidth));
     panels = take<float>(s.keysPerStep * s.size);
     bias = take<float>(kKeyBlock);
-    pointers = take<const float *>(kKeyBlock);
+    pointers = take<const void *>(kKeyBlock);
     low = take<int64_t>(s.rows);
     high = take<int64_t>(s.rows);
     blockLow = take<int32_t>(s.rows);
@@ -126,11 +132,11 @@ private:
 };
 
 /// Source has
-///   keys(first, count, staged, pointers): pointers to f32 rows of up to kKeyPanel keys
-///   values(first, count, rows, staged, pointers): the same of value rows, each of paddedWidth elements
-///   prefetchKeys(first, count), prefetchValues(first, count): before they are read
-///   bias(row, first, low, high, buffer): from key `first` on, of that row's keys first + [low, high); or
-///   null
+///   keys(first, count, rows, staged, pointers): pointers to the rows of up to kKeyPanel keys, and their
+///   type: f32, or what is stored where at most kDirectRows query rows will read them values(first, count,
+///   rows, staged, pointers): the same of value rows, each of paddedWidth elements prefetchKeys(first,
+///   count), prefetchValues(first, count): before they are read bias(row, first, low, high, buffer): from key
+///   `first` on, of that row's keys first + [low, high); or null
 template <typename Source> class AttendTile {
 public:
   AttendTile(const AttendShape &s, const AttentionCore &core, const Source &source, const AttendScratch &m)
@@ -211,21 +217,22 @@ private:
     for (int64_t j = from; j < to; j += s.keysPerStep) {
       int64_t end = std::min(j + s.keysPerStep, to);
       Span see = seeing(j, end, rows);
-      bool isDirect = see.end - see.begin <= kDirectRows;
+      int64_t queries = see.end - see.begin;
+      bool isDirect = queries <= kDirectRows;
       for (int64_t k = j; k < end; k += kKeyPanel) {
         int64_t count = std::min(kKeyPanel, end - k);
         prefetchPanel(first, k + kKeyPanel, to);
-        source.keys(first + k, count, m.staged, m.pointers);
+        RowType type = source.keys(first + k, count, queries, m.staged, m.pointers);
         std::fill(m.pointers + count, m.pointers + kKeyPanel, m.pointers[count - 1]);
         if (isDirect)
-          core.keyScores(m.q + see.begin * s.size, see.end - see.begin, s.size, m.pointers,
-                         m.scores + see.begin * kKeyBlock + k);
+          core.keyScores[int(type)](m.q + see.begin * s.size, queries, s.size, m.pointers,
+                                    m.scores + see.begin * kKeyBlock + k);
         else
           core.pack(m.pointers, s.size, m.panels + (k - j) * s.size);
       }
       if (isDirect)
         continue;
-      core.scores(m.q + see.begin * s.size, see.end - see.begin, s.size, m.panels, padded(end - j),
+      core.scores(m.q + see.begin * s.size, queries, s.size, m.panels, padded(end - j),
                   m.scores + see.begin * kKeyBlock + j);
     }
   }
@@ -250,10 +257,10 @@ private:
       int64_t count = std::min(step, to - j);
       Span see = seeing(j, j + count, rows);
       prefetchValues(first, j + step, to, rows);
-      source.values(first + j, count, rows, m.staged, m.pointers);
-      core.values(m.scores + see.begin * kKeyBlock, m.blockLow + see.begin, m.blockHigh + see.begin,
-                  see.end - see.begin, m.pointers, j, j + count, s.paddedWidth,
-                  m.part + see.begin * s.paddedWidth);
+      RowType type = source.values(first + j, count, rows, m.staged, m.pointers);
+      core.values[int(type)](m.scores + see.begin * kKeyBlock, m.blockLow + see.begin,
+                             m.blockHigh + see.begin, see.end - see.begin, m.pointers, j, j + count,
+                             s.paddedWidth, m.part + see.begin * s.paddedWidth);
     }
   }
 

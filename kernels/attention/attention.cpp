@@ -35,11 +35,11 @@ struct DenseRows {
     for (int64_t j = first; j < first + count; ++j)
       prefetchRow(row(j), width * (dtypeBits(type) / 8));
   }
-  // f32 rows where they lie, others widened to rows of `pitch` floats.
+  // Rows where they lie, or widened to rows of `pitch` floats.
   void at(int64_t first, int64_t count, bool isDirect, int64_t pitch, const RowWidener &widen, float *staged,
-          const float **pointers) const {
+          const void **pointers) const {
     for (int64_t i = 0; i < count; ++i) {
-      pointers[i] = isDirect ? static_cast<const float *>(row(first + i)) : staged + i * pitch;
+      pointers[i] = isDirect ? row(first + i) : staged + i * pitch;
       if (!isDirect)
         widen(type, row(first + i), width, pitch, staged + i * pitch);
     }
@@ -48,25 +48,32 @@ struct DenseRows {
 
 class DenseSource {
 public:
-  DenseSource(const KernelCall &call, const DenseState &s, const RowWidener &widen, int64_t b, int64_t kv,
-              int64_t firstRow)
+  DenseSource(const KernelCall &call, const DenseState &s, const AttentionCore &core, const RowWidener &widen,
+              int64_t b, int64_t kv, int64_t firstRow)
       : call(call), s(s), widen(widen), b(b), kv(kv), firstRow(firstRow) {
     const AttentionState &a = s.a;
     k = rowsOf(4, 1, (b * a.kvHeads + kv) * a.past * a.headSize, b * a.kBatch + kv * a.kHead, a.kRow,
                a.headSize);
     v = rowsOf(5, 2, (b * a.kvHeads + kv) * a.past * a.valueSize, b * a.vBatch + kv * a.vHead, a.vRow,
                a.valueSize);
+    keyType = rowType(core, k.type), valueType = rowType(core, v.type);
   }
-  void keys(int64_t first, int64_t count, float *staged, const float **pointers) const {
-    k.at(first, count, k.type == DType::F32, s.shape.size, widen, staged, pointers);
+  RowType keys(int64_t first, int64_t count, int64_t rows, float *staged, const void **pointers) const {
+    RowType type = rows <= kDirectRows ? keyType : RowType::F32;
+    k.at(first, count, k.type == DType::F32 || type != RowType::F32, s.shape.size, widen, staged, pointers);
+    return type;
   }
   void prefetchKeys(int64_t first, int64_t count) const { k.prefetch(first, count); }
   void prefetchValues(int64_t first, int64_t count) const { v.prefetch(first, count); }
   // A copy in L1 pays where many queries share rows that lie far apart.
-  void values(int64_t first, int64_t count, int64_t rows, float *staged, const float **pointers) const {
-    bool isDirect = v.type == DType::F32 && v.width == s.shape.paddedWidth &&
-                    (rows < 12 || v.freshStride == v.width || first + count <= v.pastCount);
+  RowType values(int64_t first, int64_t count, int64_t rows, float *staged, const void **pointers) const {
+    bool isPadded = v.width == s.shape.paddedWidth;
+    RowType type = rows <= kDirectRows && isPadded ? valueType : RowType::F32;
+    bool isDirect =
+        type != RowType::F32 || (v.type == DType::F32 && isPadded &&
+                                 (rows < 12 || v.freshStride == v.width || first + count <= v.pastCount));
     v.at(first, count, isDirect, s.shape.paddedWidth, widen, staged, pointers);
+    return type;
   }
   const float *bias(int64_t r, int64_t first, int64_t low, int64_t high, float *buffer) const {
     if (!call.has(3))
@@ -103,6 +110,7 @@ private:
   const RowWidener &widen;
   int64_t b, kv, firstRow;
   DenseRows k, v;
+  RowType keyType, valueType;
 };
 
 class DenseAttention {
@@ -127,7 +135,7 @@ private:
   void allChunks(int64_t t) {
     int64_t first = t % s.rowBlocks * s.shape.rows, count = std::min(s.shape.rows, s.rows - first);
     place(t / s.rowBlocks, first, count);
-    DenseSource source(call, s, widen, b, kv, first);
+    DenseSource source(call, s, core, widen, b, kv, first);
     AttendTile<DenseSource> tile(s.shape, core, source, m);
     tile.run(count);
     write(first, count);
@@ -138,13 +146,13 @@ private:
     ChunkResult result(s.shape, s.rows, part.shared, t);
     AttendScratch mine = m;
     mine.chunks = result.parts, mine.chunk = result.values;
-    DenseSource source(call, s, widen, b, kv, 0);
+    DenseSource source(call, s, core, widen, b, kv, 0);
     AttendTile<DenseSource>(s.shape, core, source, mine).chunk(t % s.chunks, s.rows);
   }
 
   void joinChunks(int64_t head) {
     place(head, 0, s.rows);
-    DenseSource source(call, s, widen, b, kv, 0);
+    DenseSource source(call, s, core, widen, b, kv, 0);
     AttendTile<DenseSource> tile(s.shape, core, source, m);
     tile.clearTotals(s.rows);
     for (int64_t i = 0; i < s.chunks; ++i) {

@@ -24,8 +24,12 @@ inline constexpr int64_t kChunkBlocks = 4, kChunk = kChunkBlocks * kKeyBlock;
 /// Keys of one packed panel, and what widths of value rows are padded to: the lanes of the widest level.
 inline constexpr int64_t kKeyPanel = 16;
 
-/// Up to so many query rows take keys as they lie: packing serves them too rarely.
+/// Up to so many query rows take keys and values as they lie: packing or widening serves them too rarely.
 inline constexpr int64_t kDirectRows = 4;
+
+/// What a key or value row's elements are where a loop reads it.
+enum class RowType { F32, F16, BF16 };
+inline constexpr int kRowTypes = 3;
 
 /// What one row has of one block, or of all so far, beside its weighted values: their common factor is
 /// exp(max), their weights add up to sum.
@@ -34,19 +38,22 @@ struct AttentionPart {
 };
 
 struct AttentionCore {
-  /// panel[d][j] = rows[j][d] of kKeyPanel rows, which may repeat.
-  void (*pack)(const float *const *rows, int64_t size, float *panel);
+  /// panel[d][j] = rows[j][d] of kKeyPanel rows of f32, which may repeat.
+  void (*pack)(const void *const *rows, int64_t size, float *panel);
   /// q is [rows][size], scores [rows][kKeyBlock]; panels of `keys` keys lie one behind the other.
   void (*scores)(const float *q, int64_t rows, int64_t size, const float *panels, int64_t keys,
                  float *scores);
-  /// The same of one panel's keys, which may repeat, as rows; for up to kDirectRows rows of q.
-  void (*keyScores)(const float *q, int64_t rows, int64_t size, const float *const *keys, float *scores);
+  /// The same of one panel's keys, which may repeat, as rows of a RowType; for up to kDirectRows rows of q.
+  /// Null where the level has no conversion in registers: such rows are widened before.
+  void (*keyScores[kRowTypes])(const float *q, int64_t rows, int64_t size, const void *const *keys,
+                               float *scores);
   /// Scores [low, high) of a row become weights. softcap 0 is none; a null bias is zero; -inf in it hides.
   AttentionPart (*weigh)(float *row, int64_t low, int64_t high, float softcap, const float *bias);
   /// out [rows][width] += the values [begin, end) of the block that row r sees, [low[r], high[r]);
-  /// `values` points to the rows of value `begin` onwards. Values that a row does not see are not touched.
-  void (*values)(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
-                 const float *const *values, int64_t begin, int64_t end, int64_t width, float *out);
+  /// `values` points to the rows of value `begin` onwards, by RowType as above. Values that a row does not
+  /// see are not touched.
+  void (*values[kRowTypes])(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
+                            const void *const *values, int64_t begin, int64_t end, int64_t width, float *out);
   /// Joins a block's part and values into the total.
   void (*merge)(AttentionPart &total, float *totalValues, const AttentionPart &part, const float *values,
                 int64_t width);

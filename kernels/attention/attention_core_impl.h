@@ -33,11 +33,54 @@ DSPARK_SIMD v8 twoQuarters(const float *low, const float *high) {
   return __builtin_shufflevector(v4(*reinterpret_cast<const v4Unaligned *>(low)),
                                  v4(*reinterpret_cast<const v4Unaligned *>(high)), 0, 1, 2, 3, 4, 5, 6, 7);
 }
+DSPARK_SIMD vf loadRow(const float *p) { return load(p); }
+
+#ifdef __F16C__
+// Halves become f32 in registers: the same values as widened rows, for a quarter of the memory traffic.
+#define DSPARK_HALF_ROWS 1
+struct F16 {
+  _Float16 bits;
+  operator float() const { return float(bits); }
+};
+struct BF16 {
+  uint16_t bits;
+  operator float() const { return __builtin_bit_cast(float, uint32_t(bits) << 16); }
+};
+typedef uint16_t h8 __attribute__((ext_vector_type(8)));
+typedef uint16_t hf __attribute__((ext_vector_type(kLanes)));
+typedef uint16_t hfUnaligned __attribute__((ext_vector_type(kLanes), aligned(2)));
+typedef uint64_t q2 __attribute__((ext_vector_type(2)));
+
+DSPARK_SIMD h8 twoQuarterHalves(const void *low, const void *high) {
+  q2 both;
+  __builtin_memcpy(&both, low, 8);
+  __builtin_memcpy(reinterpret_cast<char *>(&both) + 8, high, 8);
+  return __builtin_bit_cast(h8, both);
+}
+DSPARK_SIMD v8 twoQuarters(const F16 *low, const F16 *high) {
+  typedef _Float16 f16x8 __attribute__((ext_vector_type(8)));
+  return __builtin_convertvector(__builtin_bit_cast(f16x8, twoQuarterHalves(low, high)), v8);
+}
+DSPARK_SIMD v8 twoQuarters(const BF16 *low, const BF16 *high) {
+  typedef uint32_t u8v __attribute__((ext_vector_type(8)));
+  return __builtin_bit_cast(v8, __builtin_convertvector(twoQuarterHalves(low, high), u8v) << 16);
+}
+DSPARK_SIMD vf loadRow(const F16 *p) {
+  typedef _Float16 f16v __attribute__((ext_vector_type(kLanes)));
+  return __builtin_convertvector(__builtin_bit_cast(f16v, hf(*reinterpret_cast<const hfUnaligned *>(p))), vf);
+}
+DSPARK_SIMD vf loadRow(const BF16 *p) {
+  typedef uint32_t uv __attribute__((ext_vector_type(kLanes)));
+  return __builtin_bit_cast(vf, __builtin_convertvector(hf(*reinterpret_cast<const hfUnaligned *>(p)), uv)
+                                    << 16);
+}
+#endif
+
 // Columns d .. d+3 of eight rows: a 4x4 transpose in either half.
-DSPARK_SIMD void fourColumns(const float *const *rows, int64_t d, v8 (&columns)[4]) {
+template <typename T> DSPARK_SIMD void fourColumns(const void *const *rows, int64_t d, v8 (&columns)[4]) {
   v8 v[4];
   for (int i = 0; i < 4; ++i)
-    v[i] = twoQuarters(rows[i] + d, rows[i + 4] + d);
+    v[i] = twoQuarters(static_cast<const T *>(rows[i]) + d, static_cast<const T *>(rows[i + 4]) + d);
   v8 lows01 = __builtin_shufflevector(v[0], v[1], 0, 8, 1, 9, 4, 12, 5, 13);
   v8 highs01 = __builtin_shufflevector(v[0], v[1], 2, 10, 3, 11, 6, 14, 7, 15);
   v8 lows23 = __builtin_shufflevector(v[2], v[3], 0, 8, 1, 9, 4, 12, 5, 13);
@@ -47,14 +90,14 @@ DSPARK_SIMD void fourColumns(const float *const *rows, int64_t d, v8 (&columns)[
   columns[2] = __builtin_shufflevector(highs01, highs23, 0, 1, 8, 9, 4, 5, 12, 13);
   columns[3] = __builtin_shufflevector(highs01, highs23, 2, 3, 10, 11, 6, 7, 14, 15);
 }
-DSPARK_SIMD void packFour(const float *const *rows, int64_t d, float *to) {
+DSPARK_SIMD void packFour(const void *const *rows, int64_t d, float *to) {
   v8 columns[4];
-  fourColumns(rows, d, columns);
+  fourColumns<float>(rows, d, columns);
   for (int i = 0; i < 4; ++i)
     *reinterpret_cast<v8Unaligned *>(to + i * kKeyPanel) = columns[i];
 }
 
-void pack(const float *const *rows, int64_t size, float *panel) {
+void pack(const void *const *rows, int64_t size, float *panel) {
   int64_t d = 0;
   for (; d + 4 <= size; d += 4) {
     packFour(rows, d, panel + d * kKeyPanel);
@@ -62,7 +105,7 @@ void pack(const float *const *rows, int64_t size, float *panel) {
   }
   for (; d < size; ++d)
     for (int j = 0; j < kKeyPanel; ++j)
-      panel[d * kKeyPanel + j] = rows[j][d];
+      panel[d * kKeyPanel + j] = static_cast<const float *>(rows[j])[d];
 }
 
 constexpr int kPanelVectors = int(kKeyPanel) / kLanes;
@@ -127,22 +170,27 @@ DSPARK_SIMD v8 fmaEight(float a, v8 b, v8 c) {
 }
 
 /// R rows by one panel's keys, transposed in registers: the same sums, d ascending.
-template <int R> void keyScoresOf(const float *q, int64_t size, const float *const *keys, float *scores) {
+template <typename T, int R>
+void keyScoresOf(const float *q, int64_t size, const void *const *keys, float *scores) {
   v8 acc[R][2] = {};
+  // Both halves share a broadcast of q as far as 16 registers hold their columns and sums.
+  constexpr int kTogether = R <= 3 ? 2 : 1;
   int64_t d = 0;
   for (; d + 4 <= size; d += 4)
-    for (int half = 0; half < 2; ++half) {
-      v8 columns[4];
-      fourColumns(keys + 8 * half, d, columns);
+    for (int first = 0; first < 2; first += kTogether) {
+      v8 columns[kTogether][4];
+      for (int h = 0; h < kTogether; ++h)
+        fourColumns<T>(keys + 8 * (first + h), d, columns[h]);
       for (int i = 0; i < 4; ++i)
         for (int r = 0; r < R; ++r)
-          acc[r][half] = fmaEight(q[r * size + d + i], columns[i], acc[r][half]);
+          for (int h = 0; h < kTogether; ++h)
+            acc[r][first + h] = fmaEight(q[r * size + d + i], columns[h][i], acc[r][first + h]);
     }
   for (; d < size; ++d)
     for (int half = 0; half < 2; ++half) {
       v8 column;
       for (int j = 0; j < 8; ++j)
-        column[j] = keys[8 * half + j][d];
+        column[j] = static_cast<const T *>(keys[8 * half + j])[d];
       for (int r = 0; r < R; ++r)
         acc[r][half] = fmaEight(q[r * size + d], column, acc[r][half]);
     }
@@ -151,10 +199,11 @@ template <int R> void keyScoresOf(const float *q, int64_t size, const float *con
       *reinterpret_cast<v8Unaligned *>(scores + r * kKeyBlock + 8 * half) = acc[r][half];
 }
 
-void keyScores(const float *q, int64_t rows, int64_t size, const float *const *keys, float *scores) {
+template <typename T>
+void keyScores(const float *q, int64_t rows, int64_t size, const void *const *keys, float *scores) {
   static_assert(kDirectRows == 4 && kKeyPanel == 16);
-  constexpr decltype(&keyScoresOf<1>) kTable[] = {keyScoresOf<1>, keyScoresOf<2>, keyScoresOf<3>,
-                                                  keyScoresOf<4>};
+  constexpr decltype(&keyScoresOf<T, 1>) kTable[] = {keyScoresOf<T, 1>, keyScoresOf<T, 2>, keyScoresOf<T, 3>,
+                                                     keyScoresOf<T, 4>};
   if (rows > 0)
     kTable[rows - 1](q, size, keys, scores);
 }
@@ -222,18 +271,18 @@ AttentionPart weigh(float *row, int64_t low, int64_t high, float softcap, const 
   return part;
 }
 
-template <int R, int V>
-DSPARK_SIMD void valueTile(const float *weights, const float *const *values, int64_t count, int64_t column,
+template <typename T, int R, int V>
+DSPARK_SIMD void valueTile(const float *weights, const void *const *values, int64_t count, int64_t column,
                            int64_t width, float *out) {
   vf acc[R][V];
   for (int r = 0; r < R; ++r)
     for (int v = 0; v < V; ++v)
       acc[r][v] = load(out + r * width + column + v * kLanes);
   for (int64_t j = 0; j < count; ++j) {
-    const float *value = values[j] + column;
+    const T *value = static_cast<const T *>(values[j]) + column;
     vf x[V];
     for (int v = 0; v < V; ++v)
-      x[v] = load(value + v * kLanes);
+      x[v] = loadRow(value + v * kLanes);
     for (int r = 0; r < R; ++r) {
       vf p = splat(weights[r * kKeyBlock + j]);
       for (int v = 0; v < V; ++v)
@@ -246,21 +295,22 @@ DSPARK_SIMD void valueTile(const float *weights, const float *const *values, int
 }
 
 /// Columns from `column` in tiles of V vectors, then of fewer.
-template <int R, int V>
-DSPARK_SIMD void valueColumns(const float *weights, const float *const *values, int64_t count, int64_t column,
+template <typename T, int R, int V>
+DSPARK_SIMD void valueColumns(const float *weights, const void *const *values, int64_t count, int64_t column,
                               int64_t width, float *out) {
   for (; column + V * kLanes <= width; column += V * kLanes)
-    valueTile<R, V>(weights, values, count, column, width, out);
+    valueTile<T, R, V>(weights, values, count, column, width, out);
   if constexpr (V > 1)
-    valueColumns<R, V / 2>(weights, values, count, column, width, out);
+    valueColumns<T, R, V / 2>(weights, values, count, column, width, out);
 }
 
 /// R rows that all see values [begin, end) of the block; `values` starts at value `first`.
-template <int R>
-void valueRows(const float *weights, const float *const *values, int64_t first, int64_t begin, int64_t end,
+template <typename T, int R>
+void valueRows(const float *weights, const void *const *values, int64_t first, int64_t begin, int64_t end,
                int64_t width, float *out) {
   if (begin < end)
-    valueColumns<R, vectorsPerTile(R)>(weights + begin, values + (begin - first), end - begin, 0, width, out);
+    valueColumns<T, R, vectorsPerTile(R)>(weights + begin, values + (begin - first), end - begin, 0, width,
+                                          out);
 }
 
 DSPARK_SIMD int64_t clampTo(int64_t v, int64_t low, int64_t high) {
@@ -268,8 +318,8 @@ DSPARK_SIMD int64_t clampTo(int64_t v, int64_t low, int64_t high) {
 }
 
 /// The values that all R rows see together; those at the edges that only some see, row by row.
-template <int R>
-void valueGroup(const float *weights, const int32_t *low, const int32_t *high, const float *const *values,
+template <typename T, int R>
+void valueGroup(const float *weights, const int32_t *low, const int32_t *high, const void *const *values,
                 int64_t begin, int64_t end, int64_t width, float *out) {
   int64_t from = begin, to = end;
   for (int r = 0; r < R; ++r) {
@@ -278,32 +328,33 @@ void valueGroup(const float *weights, const int32_t *low, const int32_t *high, c
   }
   to = to < from ? from : to;
   for (int r = 0; r < R; ++r)
-    valueRows<1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], begin, from),
-                 clampTo(high[r], begin, from), width, out + r * width);
-  valueRows<R>(weights, values, begin, from, to, width, out);
+    valueRows<T, 1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], begin, from),
+                    clampTo(high[r], begin, from), width, out + r * width);
+  valueRows<T, R>(weights, values, begin, from, to, width, out);
   for (int r = 0; r < R; ++r)
-    valueRows<1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], to, end), clampTo(high[r], to, end),
-                 width, out + r * width);
+    valueRows<T, 1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], to, end),
+                    clampTo(high[r], to, end), width, out + r * width);
 }
 
-template <int R>
+template <typename T, int R>
 void valueRest(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
-               const float *const *values, int64_t begin, int64_t end, int64_t width, float *out) {
+               const void *const *values, int64_t begin, int64_t end, int64_t width, float *out) {
   if constexpr (R > 0) {
     if (rows != R)
-      return valueRest<R - 1>(weights, low, high, rows, values, begin, end, width, out);
-    valueGroup<R>(weights, low, high, values, begin, end, width, out);
+      return valueRest<T, R - 1>(weights, low, high, rows, values, begin, end, width, out);
+    valueGroup<T, R>(weights, low, high, values, begin, end, width, out);
   }
 }
 
+template <typename T>
 void values(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
-            const float *const *values, int64_t begin, int64_t end, int64_t width, float *out) {
+            const void *const *values, int64_t begin, int64_t end, int64_t width, float *out) {
   int64_t r = 0;
   for (; r + kTileRows <= rows; r += kTileRows)
-    valueGroup<kTileRows>(weights + r * kKeyBlock, low + r, high + r, values, begin, end, width,
-                          out + r * width);
-  valueRest<kTileRows - 1>(weights + r * kKeyBlock, low + r, high + r, rows - r, values, begin, end, width,
-                           out + r * width);
+    valueGroup<T, kTileRows>(weights + r * kKeyBlock, low + r, high + r, values, begin, end, width,
+                             out + r * width);
+  valueRest<T, kTileRows - 1>(weights + r * kKeyBlock, low + r, high + r, rows - r, values, begin, end, width,
+                              out + r * width);
 }
 
 DSPARK_SIMD float expOf(float x) { return expNegative(splat(x))[0]; }
@@ -334,6 +385,20 @@ void finish(const AttentionPart &total, const float *values, float sink, float u
 } // namespace
 
 extern const AttentionCore DSPARK_ATTENTION_CORE;
-constinit const AttentionCore DSPARK_ATTENTION_CORE = {pack, scores, keyScores, weigh, values, merge, finish};
+constinit const AttentionCore DSPARK_ATTENTION_CORE = {
+    pack,
+    scores,
+#ifdef DSPARK_HALF_ROWS
+    {keyScores<float>, keyScores<F16>, keyScores<BF16>},
+    weigh,
+    {values<float>, values<F16>, values<BF16>},
+#else
+    {keyScores<float>, nullptr, nullptr},
+    weigh,
+    {values<float>, nullptr, nullptr},
+#endif
+    merge,
+    finish,
+};
 
 } // namespace dspark

@@ -26,70 +26,92 @@ struct PagedState {
 // K or V of one sequence and key head: the first `width` elements of each row.
 struct PagedRows {
   const BatchLayout &layout;
-  const TensorView &cache, &scales;
-  int64_t sequence, head, width;
+  const TensorView &scales;
+  int64_t sequence, head, width, heads, rowBytes;
+  DType type;
+  const char *rows;
 
-  int64_t rowBytes() const { return cache.dim(3) * (dtypeBits(cache.type) / 8); }
+  PagedRows(const BatchLayout &layout, const TensorView &cache, const TensorView &scales, int64_t sequence,
+            int64_t head, int64_t width)
+      : layout(layout), scales(scales), sequence(sequence), head(head), width(width), heads(cache.dim(1)),
+        rowBytes(cache.dim(3) * (dtypeBits(cache.type) / 8)), type(cache.type), rows(cache.as<const char>()) {
+  }
+
   /// Calls f(i, at, n) for places first + i, i < count, page by page: n rows of the cache from row `at` on.
   template <typename F> void runs(int64_t first, int64_t count, F f) const {
     for (int64_t i = 0; i < count;) {
       int64_t slot = (first + i) % layout.pageSize, n = std::min(layout.pageSize - slot, count - i);
-      f(i, (layout.page(sequence, first + i) * cache.dim(1) + head) * layout.pageSize + slot, n);
+      f(i, (layout.page(sequence, first + i) * heads + head) * layout.pageSize + slot, n);
       i += n;
     }
   }
-  /// Calls f(i, row, scale) for places first + i, i < count.
-  template <typename F> void each(int64_t first, int64_t count, F f) const {
+  void prefetch(int64_t first, int64_t count) const {
+    runs(first, count,
+         [&](int64_t, int64_t at, int64_t n) { prefetchRow(rows + at * rowBytes, n * rowBytes); });
+  }
+  /// Pointers to places [first, first + count) where they lie.
+  void point(int64_t first, int64_t count, const void **pointers) const {
     runs(first, count, [&](int64_t i, int64_t at, int64_t n) {
-      const char *row = cache.as<const char>() + at * rowBytes();
-      for (int64_t j = 0; j < n; ++j, row += rowBytes())
-        f(i + j, row, scales.present() ? scales.as<const float>()[at + j] : 1.0f);
+      const char *row = rows + at * rowBytes;
+      for (int64_t j = 0; j < n; ++j, row += rowBytes)
+        pointers[i + j] = row;
     });
   }
 };
 
 class PagedSource {
 public:
-  PagedSource(const KernelCall &call, const BatchLayout &layout, const PagedState &s, Isa isa,
-              int64_t sequence, int64_t head)
+  PagedSource(const KernelCall &call, const BatchLayout &layout, const PagedState &s,
+              const AttentionCore &core, Isa isa, int64_t sequence, int64_t head)
       : s(s), widen(floatLoops(isa)), dequantize(quantLoops(isa).dequantizeI8),
-        k{layout, call.in[1], call.input(6), sequence, head, s.shape.size},
-        v{layout, call.in[2], call.input(7), sequence, head, s.shape.width} {}
+        k(layout, call.in[1], call.input(6), sequence, head, s.shape.size),
+        v(layout, call.in[2], call.input(7), sequence, head, s.shape.width), keyType(rowType(core, k.type)),
+        valueType(rowType(core, v.type)) {}
 
-  void keys(int64_t first, int64_t count, float *staged, const float **pointers) const {
-    rows(k, first, count, s.shape.size, staged, pointers);
+  RowType keys(int64_t first, int64_t count, int64_t rows, float *staged, const void **pointers) const {
+    return place(k, keyType, first, count, rows, s.shape.size, staged, pointers);
   }
-  void values(int64_t first, int64_t count, int64_t, float *staged, const float **pointers) const {
-    rows(v, first, count, s.shape.paddedWidth, staged, pointers);
+  RowType values(int64_t first, int64_t count, int64_t rows, float *staged, const void **pointers) const {
+    return place(v, valueType, first, count, rows, s.shape.paddedWidth, staged, pointers);
   }
-  void prefetchKeys(int64_t first, int64_t count) const { prefetch(k, first, count); }
-  void prefetchValues(int64_t first, int64_t count) const { prefetch(v, first, count); }
+  void prefetchKeys(int64_t first, int64_t count) const { k.prefetch(first, count); }
+  void prefetchValues(int64_t first, int64_t count) const { v.prefetch(first, count); }
   const float *bias(int64_t, int64_t, int64_t, int64_t, float *) const { return nullptr; }
 
 private:
-  void rows(const PagedRows &from, int64_t first, int64_t count, int64_t pitch, float *staged,
-            const float **pointers) const {
-    bool isDirect = from.cache.type == DType::F32 && from.width == pitch;
-    from.each(first, count, [&](int64_t i, const char *row, float scale) {
-      pointers[i] = isDirect ? reinterpret_cast<const float *>(row) : staged + i * pitch;
-      if (isDirect)
-        return;
-      if (from.cache.type != DType::I8)
-        return widen(from.cache.type, row, from.width, pitch, staged + i * pitch);
-      dequantize(reinterpret_cast<const int8_t *>(row), &scale, nullptr, 0, staged + i * pitch, from.width);
-      std::fill(staged + i * pitch + from.width, staged + (i + 1) * pitch, 0.0f);
+  // Where they lie, if they fit as they are, and halves only for few readers; otherwise as f32 rows of
+  // `pitch` elements.
+  RowType place(const PagedRows &from, RowType stored, int64_t first, int64_t count, int64_t readers,
+                int64_t pitch, float *staged, const void **pointers) const {
+    bool isHalf = stored != RowType::F32 && readers <= kDirectRows;
+    if (from.width == pitch && (from.type == DType::F32 || isHalf)) {
+      from.point(first, count, pointers);
+      return stored;
+    }
+    from.runs(first, count, [&](int64_t i, int64_t at, int64_t n) {
+      for (int64_t j = 0; j < n; ++j) {
+        float *to = staged + (i + j) * pitch;
+        pointers[i + j] = to;
+        bring(from, at + j, pitch, to);
+      }
     });
+    return RowType::F32;
   }
-  void prefetch(const PagedRows &from, int64_t first, int64_t count) const {
-    from.runs(first, count, [&](int64_t, int64_t at, int64_t n) {
-      prefetchRow(from.cache.as<const char>() + at * from.rowBytes(), n * from.rowBytes());
-    });
+  // Row `at` of the cache as f32.
+  void bring(const PagedRows &from, int64_t at, int64_t pitch, float *to) const {
+    const char *row = from.rows + at * from.rowBytes;
+    if (from.type != DType::I8)
+      return widen(from.type, row, from.width, pitch, to);
+    float scale = from.scales.present() ? from.scales.as<const float>()[at] : 1.0f;
+    dequantize(reinterpret_cast<const int8_t *>(row), &scale, nullptr, 0, to, from.width);
+    std::fill(to + from.width, to + pitch, 0.0f);
   }
 
   const PagedState &s;
   RowWidener widen;
   DequantizeLoop<int8_t> dequantize;
   PagedRows k, v;
+  RowType keyType, valueType;
 };
 
 class PagedAttention {
@@ -119,7 +141,7 @@ private:
       return;
     int64_t rows = count * s.group;
     place(sequence, first, rows);
-    PagedSource source(call, layout, s, isa, sequence.index, head);
+    PagedSource source(call, layout, s, core, isa, sequence.index, head);
     AttendTile<PagedSource> tile(s.shape, core, source, m);
     int64_t firstChunk = m.low[0] / kChunk, end = (m.high[rows - 1] + kChunk - 1) / kChunk;
     if (s.splits == 1) {
