@@ -196,11 +196,18 @@ void blocksOfTaps(const GemmTile &tile, Corner at) {
   }
 }
 
-// The same for one long tap. Rows whose distance is a multiple of 4 KiB would all compete for one set of the
-// L1 cache, so each block of A is first gathered into scratch where several panels will read it.
+// Whether a block of A is first gathered into scratch: where enough panels read it to pay for the copy. Rows
+// whose distance is a multiple of 4 KiB compete for one set of the L1 cache, and gain from it sooner (197
+// rows by 96 columns, 768 terms: 6 % less time without a copy; 1024 by 512, 1024 terms: 4 % more).
+bool gathersRows(const GemmTile &tile) {
+  bool isConflicting = (uintptr_t(tile.a[1]) - uintptr_t(tile.a[0])) % 4096 == 0;
+  return tile.copy && tile.columns > (isConflicting ? 16 : 64) * kPanel;
+}
+
+// The same for one long tap.
 void blocksOfDepth(const GemmTile &tile, Corner at) {
   int64_t blocks = (tile.depth + kBlockTerms - 1) / kBlockTerms, begin = 0;
-  bool gathers = tile.copy && tile.columns > 4 * kPanel;
+  bool gathers = gathersRows(tile);
   const float *rows[kMaxTileRows];
   GemmTile gathered = tile;
   gathered.a = rows;
