@@ -168,7 +168,7 @@ std::string keyOf(const Kernel &kernel, const KernelCall &call) {
     add(call.attrs.s("arithmetic", ""));
   } else if (key.find("depthwise") != key.npos) {
     std::span<const int64_t> strides = call.attrs.ints("strides");
-    const TensorView &w = call.input(1);
+    const TensorView &w = call.input(op == "expand_depthwise" ? 3 : 1);
     if (w.rank > 2)
       add(std::to_string(w.dim(w.rank - 1)) + "s" + std::to_string(strides.empty() ? 1 : strides.back()));
   } else if (op == "unary" || op == "resize") {

@@ -136,7 +136,7 @@ private:
   void runPasses(std::initializer_list<Phase> phases) {
     PassManager passes(&context);
     for (Phase phase : phases)
-      addPhasePasses(phase, passes, weights, &choices);
+      addPhasePasses(phase, passes, weights, &choices, options.joinsSteps);
     passes.addInstrumentation(std::make_unique<PassTimer>(report.times.back().passes));
     if (failed(passes.run(*module)))
       fail(kUnsupported, diagnostics.empty() ? options.model + ": phase " +

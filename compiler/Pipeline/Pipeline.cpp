@@ -27,7 +27,7 @@ bool isOptional(Phase phase) {
 }
 
 void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightStore> weights,
-                    PrecisionChoices *choices) {
+                    PrecisionChoices *choices, bool joinsSteps) {
   switch (phase) {
   case Phase::Import:
   case Phase::Codegen:
@@ -70,6 +70,8 @@ void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightSt
     return;
   case Phase::Pack:
     passes.addNestedPass<func::FuncOp>(createPackWeightsPass(weights, choices));
+    if (joinsSteps)
+      passes.addNestedPass<func::FuncOp>(createFuseExpandDepthwisePass());
     passes.addPass(createCanonicalizerPass());
     return;
   case Phase::Schedule:

@@ -65,6 +65,14 @@ def FuseEpiloguesPass : Pass<"dspark-fuse-epilogues", "::mlir::func::FuncOp"> {
   }];
 }
 
+def FuseExpandDepthwisePass : Pass<"dspark-fuse-expand-depthwise", "::mlir::func::FuncOp"> {
+  let summary = "Fuses a pointwise convolution into the depthwise one that reads it";
+  let description = [{
+    conv 1x1 -> depthwise conv, both packed and channels last, becomes expand_depthwise where nothing else reads what lies
+    between and it would not fit the L2 cache (256 KiB an image), or its size is not known.
+  }];
+}
+
 def KeepWeightsQuantizedPass : Pass<"dspark-keep-weights-quantized", "::mlir::func::FuncOp"> {
   let summary = "Keeps int8 weights int8 where a model spells out their dequantisation";
   let description = [{

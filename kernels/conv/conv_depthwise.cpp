@@ -55,6 +55,7 @@ DepthwiseRow rowOf(const KernelCall &call, const State &state, const KernelPart 
   row.inWidth = conv.in[2];
   row.channels = channels;
   row.allChannels = conv.outChannels;
+  row.lineStep = conv.inChannels;
   row.bias = call.has(2) ? call.in[2].as<float>() + channel : nullptr;
   row.residual = residual ? residual + channel : nullptr;
   row.y = past(state.phases.y(call, part), channel);

@@ -180,6 +180,45 @@ InferStatus inferConv(InferContext &ctx) {
   return checkDepthwise(ctx, 1, shape, channels);
 }
 
+// x, w1, bias1?, w2, bias2?: w1 is C, I, 1, 1 and w2 one filter per channel; the window is that of w2.
+InferStatus inferExpandDepthwise(InferContext &ctx) {
+  if (!checkCounts(ctx, 2, 5, 1, 1) || !checkEpilogue(ctx, "expand_") || !checkEpilogue(ctx))
+    return InferStatus::Error;
+  for (size_t i : {0, 1, 3})
+    if (!ctx.has(i) || ctx.in[i].type != DType::F32 || (ctx.in[i].hasRank && ctx.in[i].rank() != 4))
+      return ctx.fail("operand " + std::to_string(i) + ": expected f32 of rank 4, found " +
+                      (ctx.has(i) ? ctx.in[i].str() : "none"));
+  if (ctx.attrs.s("layout", "") != "nhwc" || ctx.attrs.s("packed", "") != "depthwise")
+    return ctx.fail("layout, packed: expected nhwc and depthwise");
+  ctx.out[0].type = DType::F32;
+  const TensorInfo &w1 = ctx.in[1], &w2 = ctx.in[3];
+  if (!w1.hasRank || !w2.hasRank)
+    return InferStatus::Ok;
+  Dim channels = w1.dims[0];
+  if (!mergeDims(w1.dims[2], Dim(1)) || !mergeDims(w1.dims[3], Dim(1)) || !mergeDims(w2.dims[1], Dim(1)) ||
+      !mergeDims(w2.dims[0], channels) || !mergeDims(channels, Dim(ctx.attrs.i("group", 1))))
+    return ctx.fail("expected weights [group, I, 1, 1] and [group, 1, height, width], found " + w1.str() +
+                    " and " + w2.str());
+  // The expanded image, as the depthwise part reads it.
+  std::vector<TensorInfo> in(ctx.in.begin(), ctx.in.end());
+  if (in[0].hasRank) {
+    if (!checkChannels(ctx, in[0].dims[3], w1.dims[1], "input channels"))
+      return InferStatus::Error;
+    in[0].dims[3] = channels;
+  }
+  InferContext depthwise;
+  depthwise.in = in;
+  depthwise.attrs = ctx.attrs;
+  ConvShape shape;
+  if (!convDims(depthwise, 0, 3, shape, ctx.out[0], channels)) {
+    ctx.error = std::move(depthwise.error);
+    return InferStatus::Error;
+  }
+  return checkBias(ctx, 2, DType::F32, channels) && checkBias(ctx, 4, DType::F32, channels)
+             ? InferStatus::Ok
+             : InferStatus::Error;
+}
+
 InferStatus inferConvInteger(InferContext &ctx) {
   if (!checkCounts(ctx, 2, 4, 1, 1) || !checkPacked(ctx, {"", "panel16k4"}))
     return InferStatus::Error;
@@ -333,6 +372,7 @@ InferStatus inferDeformConv(InferContext &ctx) {
 
 constexpr OpEntry kOps[] = {
     {"conv", inferConv},
+    {"expand_depthwise", inferExpandDepthwise},
     {"conv_transpose", inferConvTranspose},
     {"conv_integer", inferConvInteger},
     {"qlinear_conv", inferQlinearConv},

@@ -15,8 +15,9 @@ struct DepthwiseRow {
   int64_t kernel, stride, dilation, pad; // of the innermost axis
   int64_t inWidth;                       // pixels
   int64_t begin, end;                    // output pixels
-  int64_t channels, allChannels;
-  const float *bias, *residual; // or null; residual as y
+  int64_t channels, allChannels; // allChannels: floats from pixel to pixel of y and from tap to tap of w
+  int64_t lineStep;              // the same of the lines
+  const float *bias, *residual;  // or null; residual as y
   float *y;
   SumEpilogue epilogue;
 };

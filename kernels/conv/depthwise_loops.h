@@ -55,12 +55,12 @@ DSPARK_SIMD void pixelBlock(const DepthwiseRow &row, int64_t pixel, int64_t begi
                   __attribute__((always_inline)) { return HasTail ? loadLanes(p, lanes) : load(p); };
   vf sum[P][V];
   each(sum, [](vf) { return splat(0); });
-  int64_t step = row.stride * row.allChannels;
+  int64_t step = row.stride * row.lineStep;
   for (int64_t line = 0; line < row.count; ++line) {
     const float *x =
-        row.lines[line] + (pixel * row.stride - row.pad + begin * row.dilation) * row.allChannels + c;
+        row.lines[line] + (pixel * row.stride - row.pad + begin * row.dilation) * row.lineStep + c;
     const float *w = row.w[line] + begin * row.allChannels + c;
-    for (int64_t k = begin; k < end; ++k, x += row.dilation * row.allChannels, w += row.allChannels) {
+    for (int64_t k = begin; k < end; ++k, x += row.dilation * row.lineStep, w += row.allChannels) {
       vf weight[V];
       unroll<V>(DSPARK_LAMBDA { weight[i] = read(w + i * kLanes); });
       unroll<P * V>(DSPARK_LAMBDA {
@@ -82,13 +82,13 @@ DSPARK_SIMD void slideBlock(const DepthwiseRow &row, int64_t pixel, int64_t c, i
   vf sum[P][1];
   each(sum, [](vf) { return splat(0); });
   for (int64_t line = 0; line < row.count; ++line) {
-    const float *x = row.lines[line] + first * row.allChannels + c, *w = row.w[line] + c;
+    const float *x = row.lines[line] + first * row.lineStep + c, *w = row.w[line] + c;
     vf weight[K];
     unroll<K>(DSPARK_LAMBDA { weight[i] = read(w + i * row.allChannels); });
     unroll<(P - 1) * S + K>([&](auto column) __attribute__((always_inline)) {
       if (uint64_t(first + column) >= uint64_t(row.inWidth))
         return;
-      vf value = read(x + column * row.allChannels);
+      vf value = read(x + column * row.lineStep);
       unroll<P>(DSPARK_LAMBDA {
         constexpr int tap = decltype(column)::value - decltype(i)::value * S;
         if constexpr (tap >= 0 && tap < K)

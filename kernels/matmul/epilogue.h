@@ -8,13 +8,13 @@
 namespace dspark {
 
 struct Epilogue : SumEpilogue {
-  /// Reads activation, act_alpha and act_beta; ONNX's defaults of the activation where a parameter is absent.
-  /// False if the activation has no known name.
-  bool read(const Attrs &attrs);
+  /// Reads activation, act_alpha and act_beta, with `prefix` before their names; ONNX's defaults of the
+  /// activation where a parameter is absent. False if the activation has no known name.
+  bool read(const Attrs &attrs, std::string_view prefix = "");
 };
 
 /// The activation attribute is one of kActivationNames.
-bool checkEpilogue(InferContext &ctx);
+bool checkEpilogue(InferContext &ctx, std::string_view prefix = "");
 /// For operators whose result is of 8 bits, or f32 where its scale (operand yScale) and zero point behind it
 /// are absent: both are or none is, and relu and clip are the activations that 8-bit results may have. Sets
 /// the result's type.

@@ -5,8 +5,9 @@
 
 namespace dspark {
 
-bool Epilogue::read(const Attrs &attrs) {
-  const auto *it = std::ranges::find(kActivationNames, attrs.s("activation", ""));
+bool Epilogue::read(const Attrs &attrs, std::string_view prefix) {
+  auto name = [&](std::string_view own) { return std::string(prefix).append(own); };
+  const auto *it = std::ranges::find(kActivationNames, attrs.s(name("activation"), ""));
   if (it == std::end(kActivationNames))
     return false;
   activation = Activation(it - std::begin(kActivationNames));
@@ -30,15 +31,16 @@ bool Epilogue::read(const Attrs &attrs) {
   default:
     break;
   }
-  alpha = float(attrs.f("act_alpha", defaultAlpha));
-  beta = float(attrs.f("act_beta", defaultBeta));
+  alpha = float(attrs.f(name("act_alpha"), defaultAlpha));
+  beta = float(attrs.f(name("act_beta"), defaultBeta));
   return true;
 }
 
-bool checkEpilogue(InferContext &ctx) {
-  if (Epilogue().read(ctx.attrs))
+bool checkEpilogue(InferContext &ctx, std::string_view prefix) {
+  if (Epilogue().read(ctx.attrs, prefix))
     return true;
-  ctx.error = "activation: expected a known name, found " + std::string(ctx.attrs.s("activation", ""));
+  std::string name = std::string(prefix) + "activation";
+  ctx.error = name + ": expected a known name, found " + std::string(ctx.attrs.s(name, ""));
   return false;
 }
 

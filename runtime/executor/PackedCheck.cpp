@@ -6,16 +6,19 @@
 namespace dspark {
 namespace {
 
-StatusOr<uint64_t> expectedBytes(const StepInfo &step, std::string_view layout, const TensorInfo &info) {
+// Of operand i, which is packed as `layout`.
+StatusOr<uint64_t> expectedBytes(const StepInfo &step, size_t i, std::string_view layout,
+                                 const TensorInfo &info) {
   Attrs attrs(step.attrs);
   std::vector<int64_t> dims = numbers(info.dims);
   int64_t elementBytes = dtypeBits(info.type) / 8;
   if (dims.size() < 2)
     return invalidArgument("a packed weight is " + info.str() + ", expected at least rank 2");
   size_t rank = dims.size();
-  if (step.opName.find("conv") != std::string_view::npos) {
+  bool isExpand = step.opName == "expand_depthwise";
+  if (isExpand || step.opName.find("conv") != std::string_view::npos) {
     ConvWeight weight;
-    weight.group = attrs.i("group", 1);
+    weight.group = isExpand && i == 1 ? 1 : attrs.i("group", 1);
     weight.isTransposed = step.opName == "conv_transpose";
     if (weight.group < 1 || weight.group > dims[0] + dims[1])
       return invalidArgument("group is " + std::to_string(weight.group) + " for " + info.str());
@@ -46,10 +49,17 @@ StatusOr<uint64_t> expectedBytes(const StepInfo &step, std::string_view layout, 
   return packedBytes(layout, weight);
 }
 
+// The layout that operand i must have if it is packed, and how many operands must be.
+std::string_view layoutOf(const StepInfo &step, size_t i) {
+  return step.opName == "expand_depthwise" && i == 1 ? "panel16" : Attrs(step.attrs).s("packed", "");
+}
+int packedOperands(const StepInfo &step) {
+  return step.opName == "expand_depthwise" ? 2 : Attrs(step.attrs).s("packed", "").empty() ? 0 : 1;
+}
+
 } // namespace
 
 Status checkPackedOperands(const Program &program, const StepInfo &step, std::span<const TensorInfo> inputs) {
-  std::string_view packed = Attrs(step.attrs).s("packed", "");
   int found = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (step.inputs[i] < 0)
@@ -58,19 +68,20 @@ Status checkPackedOperands(const Program &program, const StepInfo &step, std::sp
     if (value.layout.empty())
       continue;
     ++found;
+    std::string_view packed = layoutOf(step, i);
     auto what = [&] { return step.where() + ": operand " + std::to_string(i); };
     if (value.kind != fb::ValueKind::Constant || value.layout != packed)
       return corruptFile(what() + " has layout '" + std::string(value.layout) + "', expected '" +
                          std::string(packed) + "' and a constant");
-    DSPARK_ASSIGN_OR_RETURN(uint64_t expected, expectedBytes(step, packed, inputs[i]));
+    DSPARK_ASSIGN_OR_RETURN(uint64_t expected, expectedBytes(step, i, packed, inputs[i]));
     if (value.bytes.size() < expected)
       return corruptFile(what() + " has " + std::to_string(value.bytes.size()) + " bytes, expected " +
                          std::to_string(expected) + " as layout '" + std::string(packed) + "' of " +
                          inputs[i].str());
   }
-  if (found != (packed.empty() ? 0 : 1))
+  if (int expected = packedOperands(step); found != expected)
     return corruptFile(step.where() + ": " + std::to_string(found) + " operands are packed, expected " +
-                       (packed.empty() ? "none" : "one of layout '" + std::string(packed) + "'"));
+                       std::to_string(expected));
   return Status::ok();
 }
 

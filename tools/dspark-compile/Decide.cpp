@@ -55,6 +55,7 @@ public:
 private:
   // Options, and the precisions that rules want: these are of the plan as it is without any choice.
   Status prepare() {
+    options.joinsSteps = false;
     calibration.files = precision.files;
     DSPARK_RETURN_IF_ERROR(parseDims(precision.dims, calibration.dims, "--calib-dim"));
     DSPARK_RETURN_IF_ERROR(parseDevices(decide.devices, devices));

@@ -1,0 +1,188 @@
+// expand_depthwise: a pointwise convolution and the depthwise one that reads its result, which is never
+// written out. Of the expanded image only the rows that the window covers exist, in a ring in scratch that
+// stays in the L2 cache:
+//
+//   tile (image, band of output rows, chunk of channels)
+//     for each output row of the band
+//       expand the input rows that it needs and the ring lacks     (kernels/matmul/gemm.h)
+//       one depthwise row from the ring                            (kernels/conv/depthwise.h)
+//
+// Both parts do what the two operators do alone, in the same order, so the result is the same to the bit.
+// Bands expand the rows at their seams twice; chunks of channels share nothing.
+#include "kernels/conv/conv_f32.h"
+#include "kernels/conv/conv_plan.h"
+#include "kernels/conv/depthwise.h"
+#include "kernels/matmul/gemm.h"
+#include <algorithm>
+
+namespace dspark {
+namespace {
+
+constexpr int64_t kRingFloats =
+    48 * 1024;                       // 192 KiB: most of an L2 cache of 512 KiB is left to x and the weights
+constexpr int64_t kProductRows = 96; // pixels that a product should have, for the weights' sake
+
+struct State {
+  ConvPlan conv; // the depthwise one
+  Epilogue expand, epilogue;
+  int64_t inChannels;
+  int64_t chunk, chunks, bands;
+  int64_t step, ringRows; // input rows expanded together, and kept
+  int64_t copyAt;         // floats from the ring's begin; -1: rows of x are read where they lie
+};
+static_assert(sizeof(State) <= 512);
+
+constexpr size_t kPointers = 2 * kMaxTileRows;
+
+int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t extentOf(const ConvPlan &conv) { return (conv.kernel[1] - 1) * conv.dilation[1] + 1; }
+
+void planRing(State &state) {
+  const ConvPlan &conv = state.conv;
+  int64_t width = std::max<int64_t>(conv.in[2], 1), channels = std::max<int64_t>(conv.outChannels, 1);
+  state.step = std::clamp<int64_t>(ceilOf(kProductRows, width), 1, std::max<int64_t>(conv.in[1], 1));
+  state.ringRows = extentOf(conv) + state.step - 1;
+  int64_t room = std::max(kRingFloats / (state.ringRows * width) / kPanel, int64_t(1)) * kPanel;
+  state.chunks = ceilOf(channels, room);
+  state.chunk = ceilOf(ceilOf(channels, state.chunks), kPanel) * kPanel;
+  state.chunks = ceilOf(channels, state.chunk);
+}
+
+// One tile's work.
+class Band {
+public:
+  Band(const KernelCall &call, const State &state, Isa isa, const KernelPart &part, uint32_t tile)
+      : call(call), s(state), conv(state.conv), gemm(gemmOps(isa)), depthwise(depthwiseRow(isa)),
+        pointers(reinterpret_cast<const float **>(part.scratch)),
+        ring(reinterpret_cast<float *>(part.scratch + kPointers * sizeof(float *))) {
+    channel = tile % s.chunks * s.chunk;
+    channels = std::min(s.chunk, conv.outChannels - channel);
+    int64_t band = tile / s.chunks % s.bands;
+    image = tile / s.chunks / s.bands;
+    begin = conv.out[1] * band / s.bands;
+    end = conv.out[1] * (band + 1) / s.bands;
+  }
+
+  void run() {
+    int64_t next = std::max<int64_t>(firstOf(begin), 0), last = lastOf(end - 1);
+    for (int64_t row = begin; row < end; ++row) {
+      while (next <= lastOf(row)) {
+        int64_t count = std::min(s.step, last + 1 - next);
+        expand(next, count);
+        next += count;
+      }
+      outputRow(row);
+    }
+  }
+
+private:
+  // Input rows that an output row reads; the first may lie outside.
+  int64_t firstOf(int64_t row) const { return row * conv.stride[1] - conv.pad[1]; }
+  int64_t lastOf(int64_t row) const { return std::min(firstOf(row) + extentOf(conv), conv.in[1]) - 1; }
+  float *ringRow(int64_t row) const { return ring + row % s.ringRows * conv.in[2] * s.chunk; }
+
+  // Rows [first, first + count) of the image, into the ring.
+  void expand(int64_t first, int64_t count) const {
+    int64_t width = conv.in[2], pixels = count * width;
+    const float *x = call.in[0].as<float>() + (image * conv.in[1] + first) * width * s.inChannels;
+    float *c[kMaxTileRows];
+    GemmTile tile = {};
+    tile.a = pointers;
+    tile.c = c;
+    tile.taps = 1;
+    tile.depth = s.inChannels;
+    tile.panelStride = s.inChannels * kPanel;
+    tile.b = call.in[1].as<float>() + channel * s.inChannels;
+    tile.columns = channels;
+    tile.bias = call.has(2) ? call.in[2].as<float>() + channel : nullptr;
+    tile.epilogue = s.expand;
+    tile.copy = s.copyAt < 0 ? nullptr : ring + s.copyAt;
+    for (int64_t tiles = ceilOf(pixels, kMaxTileRows), t = 0; t < tiles; ++t) {
+      int64_t from = pixels * t / tiles, to = pixels * (t + 1) / tiles;
+      tile.rows = tile.aStride = to - from;
+      for (int64_t p = from; p < to; ++p) {
+        pointers[p - from] = x + p * s.inChannels;
+        c[p - from] = ringRow(first + p / width) + p % width * s.chunk;
+      }
+      gemm.tile(tile);
+    }
+  }
+
+  void outputRow(int64_t index) const {
+    DepthwiseRow row = {};
+    const float **lines = pointers, **weights = pointers + kMaxTileRows;
+    for (int64_t k = 0; k < conv.kernel[1]; ++k) {
+      int64_t from = firstOf(index) + k * conv.dilation[1];
+      if (from < 0 || from >= conv.in[1])
+        continue;
+      lines[row.count] = ringRow(from);
+      weights[row.count++] = call.in[3].as<float>() + k * conv.kernel[2] * conv.outChannels + channel;
+    }
+    row.lines = lines;
+    row.w = weights;
+    row.kernel = conv.kernel[2];
+    row.stride = conv.stride[2];
+    row.dilation = conv.dilation[2];
+    row.pad = conv.pad[2];
+    row.inWidth = conv.in[2];
+    row.end = conv.out[2];
+    row.channels = channels;
+    row.allChannels = conv.outChannels;
+    row.lineStep = s.chunk;
+    row.bias = call.has(4) ? call.in[4].as<float>() + channel : nullptr;
+    row.y =
+        call.out[0].as<float>() + (image * conv.out[1] + index) * conv.out[2] * conv.outChannels + channel;
+    row.epilogue = s.epilogue;
+    depthwise(row);
+  }
+
+  const KernelCall &call;
+  const State &s;
+  const ConvPlan &conv;
+  const GemmOps &gemm;
+  void (*depthwise)(const DepthwiseRow &);
+  const float **pointers;
+  float *ring;
+  int64_t image, begin, end, channel, channels;
+};
+
+} // namespace
+
+void prepareExpandDepthwise(const KernelCall &call, KernelWork &work) {
+  State &state = work.make<State>();
+  ConvPlan &conv = state.conv;
+  conv.read(call, 3, false);
+  state.inChannels = conv.inChannels;
+  conv.inChannels = conv.outChannels;
+  conv.inPerGroup = conv.outPerGroup = 1;
+  state.epilogue.read(call.attrs);
+  state.expand.read(call.attrs, "expand_");
+  planRing(state);
+
+  double expansion =
+      2.0 * double(conv.batch * conv.inPixels()) * double(state.inChannels) * double(conv.outChannels);
+  work.flops = expansion + conv.flops();
+  work.bytes =
+      4.0 * (double(call.in[0].elements()) + double(call.in[1].elements()) + double(call.out[0].elements()));
+  // Enough tiles for many threads; a band has rows enough that its seams weigh little.
+  int64_t wanted = std::clamp<int64_t>(int64_t(work.flops / 200e3), 1, 32);
+  int64_t seams = std::max<int64_t>(extentOf(conv) - conv.stride[1], 1);
+  state.bands = std::clamp<int64_t>(wanted / std::max<int64_t>(state.chunks * conv.batch, 1), 1,
+                                    std::max<int64_t>(conv.in[1] / (8 * seams), 1));
+  work.tiles[0] = uint32_t(std::min<int64_t>(conv.batch * state.bands * state.chunks, UINT32_MAX));
+  int64_t floats = state.ringRows * conv.in[2] * state.chunk;
+  state.copyAt = state.inChannels > kBlockTerms ? floats : -1;
+  floats += state.copyAt < 0 ? 0 : kGemmCopyFloats;
+  work.scratchPerThread = kPointers * sizeof(float *) + size_t(floats) * sizeof(float);
+}
+
+template <Isa isa>
+void runExpandDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+  for (uint32_t tile = part.begin; tile < part.end; ++tile)
+    Band(call, work.get<State>(), isa, part, tile).run();
+}
+template void runExpandDepthwise<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runExpandDepthwise<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runExpandDepthwise<Isa::Avx512>(const KernelCall &, const KernelWork &, const KernelPart &);
+
+} // namespace dspark
