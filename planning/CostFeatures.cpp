@@ -44,6 +44,12 @@ bool isHeavy(int64_t category, int64_t kind) {
   return false;
 }
 
+// Evaluations of exp and the like in what follows a contraction.
+double heavyActivations(const KernelCall &call) {
+  UnaryKind kind = unaryKind(call.attrs.s("activation", ""));
+  return kind != UnaryKind::kCount && isHeavy(kind) ? elementsOf(call.out[0]) : 0;
+}
+
 // The largest operand: all others broadcast to its dims.
 const TensorView &fullOperand(const KernelCall &call) {
   const TensorView *most = &call.input(0);
@@ -204,9 +210,10 @@ CostFeatures costFeatures(const Kernel &kernel, const KernelCall &call, const Ke
   f.starts = rowsOf(call.out[0]);
   if (isOneOf(op, {"matmul", "matmul_dequant", "qlinear_matmul", "matmul_integer"}))
     matmulFeatures(f, call);
-  else if (isOneOf(op, {"conv", "conv_transpose", "qlinear_conv", "conv_integer"}))
+  else if (isOneOf(op, {"conv", "conv_transpose", "qlinear_conv", "conv_integer"})) {
     convFeatures(f, call, work);
-  else if (isOneOf(op, {"unary", "binary", "compare", "select", "clip", "cast", "fused", "fused_reduce"}))
+    f.heavy += heavyActivations(call);
+  } else if (isOneOf(op, {"unary", "binary", "compare", "select", "clip", "cast", "fused", "fused_reduce"}))
     elementwiseFeatures(f, call, op.starts_with("fused"));
   else if (isMovement(op))
     movementFeatures(f, op, call);

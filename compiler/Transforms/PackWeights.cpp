@@ -2,6 +2,7 @@
 #include "compiler/Support/LocationNames.h"
 #include "compiler/Transforms/Passes.h"
 #include "compiler/Transforms/PrecisionChoices.h"
+#include "compiler/Transforms/SplitByRows.h"
 #include "dialects/DSpark/Infer.h"
 #include "runtime/format/PackedLayout.h"
 #include "runtime/format/QuantizedWeight.h"
@@ -60,9 +61,13 @@ using PackedNames = std::map<std::string, std::string>;
 
 class Packer {
 public:
-  Packer(MLIRContext *context, std::shared_ptr<WeightStore> weights, PackedNames &packed,
+  Packer(func::FuncOp func, std::shared_ptr<WeightStore> weights, PackedNames &packed,
          PrecisionChoices *choices)
-      : weights(std::move(weights)), packed(packed), choices(choices), builder(context) {}
+      : weights(std::move(weights)), packed(packed), choices(choices), builder(func.getContext()),
+        factory(builder, analysis) {
+    if (choices && !choices->chosen.empty())
+      analysis.run(func);
+  }
 
   void pack(Operation *op) {
     Value operand = op->getOperand(weightSlot(op));
@@ -131,12 +136,24 @@ private:
       auto chosen = choices->chosen.find(node);
       if (chosen != choices->chosen.end() && chosen->second.layout != kStaticInt8) {
         choices->applied.insert(chosen->first);
-        layout = chosen->second.layout;
-        if (!chosen->second.arithmetic.empty())
-          op->setAttr("arithmetic", builder.getStringAttr(chosen->second.arithmetic));
+        return packChosen(op, weight, type, chosen->second);
       }
     }
     packMatrix(op, weight, type, layout);
+  }
+
+  void packChosen(Operation *op, const std::string &weight, RankedTensorType type,
+                  const PrecisionChoice &choice) {
+    if (choice.mostRows > 0) {
+      SplitProduct split = splitByRows(op, choice.mostRows, factory);
+      packMatrix(split.few ? split.many : op, weight, type, "panel16");
+      if (!split.few)
+        return;
+      op = split.few;
+    }
+    if (!choice.arithmetic.empty())
+      op->setAttr("arithmetic", builder.getStringAttr(choice.arithmetic));
+    packMatrix(op, weight, type, choice.layout);
   }
 
   void packMatrix(Operation *op, const std::string &weight, RankedTensorType type, StringRef layout) {
@@ -185,14 +202,18 @@ private:
                                        builder.getStringAttr(layout));
     op->setOperand(weightSlot(op), value);
     op->setAttr("packed", builder.getStringAttr(layout));
-    if (plain.use_empty())
+    if (plain.use_empty()) {
+      analysis.forget(plain.getDefiningOp());
       plain.getDefiningOp()->erase();
+    }
   }
 
   std::shared_ptr<WeightStore> weights;
   PackedNames &packed;
   PrecisionChoices *choices;
   OpBuilder builder;
+  ir::DimAnalysis analysis; // of functions with choices
+  ir::OpFactory factory;
   llvm::DenseMap<Attribute, std::string> constants;
 };
 
@@ -200,12 +221,15 @@ struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
   PackWeightsPass(std::shared_ptr<WeightStore> store, PrecisionChoices *choices)
       : weights(store ? std::move(store) : std::make_shared<WeightStore>()), choices(choices) {}
   void runOnOperation() override {
-    Packer packer(&getContext(), weights, *packed, choices);
+    Packer packer(getOperation(), weights, *packed, choices);
+    SmallVector<Operation *> contractions;
     getOperation().walk([&](Operation *op) {
       if (isa<ir::MatmulOp, ir::MatmulDequantOp, ir::ConvOp, ir::ConvTransposeOp, ir::QlinearMatmulOp,
               ir::QlinearConvOp>(op))
-        packer.pack(op);
+        contractions.push_back(op);
     });
+    for (Operation *op : contractions)
+      packer.pack(op);
   }
   std::shared_ptr<WeightStore> weights;
   std::shared_ptr<PackedNames> packed = std::make_shared<PackedNames>(); // functions share their weights

@@ -18,6 +18,7 @@ inline constexpr const char *kStaticInt8 = "int8_static";
 struct PrecisionChoice {
   std::string layout;     // of QuantizedWeight.h, or kStaticInt8
   std::string arithmetic; // of the former: "int8", or "" where rows stay f32
+  int64_t mostRows = 0;   // of the former: with more rows the product is of f32; 0: always in this form
 };
 
 /// A product or convolution with constant weights that may run on bytes.

@@ -83,6 +83,33 @@ void addConvolutions(Cases &cases) {
                             size, size, in, in, out, out)});
 }
 
+// On bytes: scales and zero points of one element but for weights' scales.
+void addByteCases(Cases &cases) {
+  for (auto [size, in, out, kernel, group] : {std::array{56, 64, 64, 1, 1},
+                                              {28, 256, 128, 1, 1},
+                                              {7, 512, 2048, 1, 1},
+                                              {14, 1024, 256, 1, 1},
+                                              {80, 16, 32, 1, 1},
+                                              {28, 64, 64, 3, 1},
+                                              {14, 256, 256, 3, 1},
+                                              {40, 24, 48, 3, 1},
+                                              {80, 32, 32, 3, 32},
+                                              {40, 96, 96, 5, 96},
+                                              {10, 480, 480, 3, 480}})
+    cases.push_back(
+        {format("qlinear_conv packed=%s layout=nhwc group=%d pads=%d,%d,%d,%d | u8[1,%d,%d,%d] f32[] "
+                "u8[] *i8[%d,%d,%d,%d] *f32[%d] *i8[] f32[] u8[]",
+                group > 1 ? "depthwise" : "panel16k4", group, kernel / 2, kernel / 2, kernel / 2, kernel / 2,
+                size, size, in, out, in / group, kernel, kernel, out)});
+  for (auto [rows, size] : {std::array{1, 384}, {128, 384}, {512, 768}, {3136, 256}}) {
+    cases.push_back({format("quantize_linear | f32[%d,%d] f32[] u8[]", rows, size)});
+    cases.push_back({format("dequantize_linear | u8[%d,%d] f32[] u8[]", rows, size)});
+    cases.push_back({format("lookup | u8[%d,%d] *u8[256]", rows, size)});
+    cases.push_back({format("qlinear_binary kind=add | u8[%d,%d] f32[] u8[] u8[%d,%d] f32[] u8[] f32[] u8[]",
+                            rows, size, rows, size)});
+  }
+}
+
 void addRows(Cases &cases) {
   for (auto [rows, size] : {std::array{1, 384}, {16, 384}, {128, 384}, {40, 120}, {512, 768}, {2000, 64}}) {
     cases.push_back({format("layer_norm | f32[%d,%d] *f32[%d] *f32[%d]", rows, size, size, size)});
@@ -146,6 +173,7 @@ std::vector<KernelCase> sweepCases() {
   Cases cases;
   addProducts(cases);
   addConvolutions(cases);
+  addByteCases(cases);
   addRows(cases);
   return cases;
 }

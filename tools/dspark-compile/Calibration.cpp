@@ -27,10 +27,14 @@ StatusOr<Calibration> Calibration::create(const Program &program, const Calibrat
   calibration.synthetic = request.files.empty();
   calibration.outputs = program.outputs().size();
   DSPARK_ASSIGN_OR_RETURN(std::vector<CalibrationSet> given, readCalibrationSets(program, request.files));
-  size_t count = calibration.synthetic ? kRandomSets : given.size();
+  size_t sizes = 1;
+  for (const auto &[name, values] : request.dims)
+    sizes = std::max(sizes, values.size());
+  size_t count = calibration.synthetic ? kRandomSets * sizes : given.size();
   for (size_t i = 0; i < count; ++i) {
     InputRequest one;
-    one.dims = request.dims;
+    for (const auto &[name, values] : request.dims)
+      one.dims[name] = values[i % values.size()];
     one.seed = i + 1;
     one.source = calibration.synthetic ? "random inputs" : given[i].source;
     if (!calibration.synthetic)

@@ -8,14 +8,15 @@
 namespace dspark {
 
 struct CalibrationRequest {
-  std::vector<std::string> files;      // CalibrationFiles.h; none: random inputs
-  std::map<std::string, int64_t> dims; // of symbols, for random inputs
+  std::vector<std::string> files; // CalibrationFiles.h; none: random inputs
+  /// Of symbols, for random inputs: one size each or several, which sets take by turns.
+  std::map<std::string, std::vector<int64_t>> dims;
 };
 
 class Calibration {
 public:
-  /// Four random sets, or those of the files. The last quarter, at least one set where there are two, is held
-  /// out. Errors name the file and the input that does not fit.
+  /// Four random sets per size, or those of the files. The last quarter, at least one set where there are
+  /// two, is held out. Errors name the file and the input that does not fit.
   static StatusOr<Calibration> create(const Program &program, const CalibrationRequest &request);
 
   size_t sets() const { return inputs.size(); }

@@ -7,9 +7,9 @@
 namespace dspark {
 namespace {
 
-// Turns of a comparison: an odd number, as many as fit but for the least.
-constexpr size_t kLeastTurns = 5, kMostTurns = 21;
-constexpr double kTurnSeconds = 2;
+// Turns of a comparison: as many as fit into the time, within these.
+constexpr size_t kLeastTurns = 7, kMostTurns = 201;
+constexpr double kTurnSeconds = 1.5;
 
 Code codeOf(int exitCode) {
   return exitCode == 2 ? Code::Unsupported : exitCode == 4 ? Code::OutOfMemory : Code::InvalidArgument;
@@ -38,7 +38,7 @@ CompileOptions CandidatePlans::optionsOf(const std::vector<int> &choices) const 
   for (size_t r = 0; r < regions.size(); ++r)
     if (choices[r] >= 0) {
       const PrecisionVariant &variant = regions[r].variants[size_t(choices[r])];
-      made.precision[regions[r].node] = {variant.layout, variant.arithmetic};
+      made.precision[regions[r].node] = {variant.layout, variant.arithmetic, variant.mostRows};
       if (variant.isStatic())
         made.bytes = ByteMode::Apply;
     }
@@ -75,9 +75,9 @@ StatusOr<double> CandidatePlans::ratio(Session &first, Session &second) const {
     double seconds[2];
     for (int side = 0; side < 2; ++side) {
       auto start = Clock::now();
-      StatusOr<OutputNumbers> numbers = calibration.run(side == 0 ? first : second, 0);
-      if (!numbers.isOk())
-        return numbers.status();
+      for (size_t set = 0; set < calibration.deciding(); ++set)
+        if (auto numbers = calibration.run(side == 0 ? first : second, set); !numbers.isOk())
+          return numbers.status();
       seconds[side] = std::chrono::duration<double>(Clock::now() - start).count();
     }
     if (std::exchange(isWarm, true))

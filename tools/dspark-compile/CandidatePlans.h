@@ -31,7 +31,7 @@ public:
   StatusOr<std::unique_ptr<Session>> open(const std::vector<int> &choices) const;
   /// True error of the outputs on sets [first, last).
   StatusOr<double> errorOf(ErrorMetric metric, Session &session, size_t first, size_t last) const;
-  /// How many times longer `first` takes than `second`, both on the first set by turns.
+  /// How many times longer `first` takes than `second`, both on the deciding sets by turns.
   StatusOr<double> ratio(Session &first, Session &second) const;
 
 private:

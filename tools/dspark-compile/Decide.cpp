@@ -57,7 +57,7 @@ private:
   Status prepare() {
     options.joinsSteps = false;
     calibration.files = precision.files;
-    DSPARK_RETURN_IF_ERROR(parseDims(precision.dims, calibration.dims, "--calib-dim"));
+    DSPARK_RETURN_IF_ERROR(parseDimSizes(precision.dims, calibration.dims, "--calib-dim"));
     DSPARK_RETURN_IF_ERROR(parseDevices(decide.devices, devices));
     std::string ignored; // the search for precisions tells it
     machine = MachineProfile::ofThisMachine(ignored);

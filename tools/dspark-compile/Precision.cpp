@@ -26,7 +26,7 @@ StatusOr<PrecisionResult> search(const CompileOptions &options, const PrecisionO
   if (precision.precision != "auto" && precision.precision != "f32")
     request.only = precision.precision;
   request.calibration.files = precision.files;
-  DSPARK_RETURN_IF_ERROR(parseDims(precision.dims, request.calibration.dims, "--calib-dim"));
+  DSPARK_RETURN_IF_ERROR(parseDimSizes(precision.dims, request.calibration.dims, "--calib-dim"));
   DSPARK_ASSIGN_OR_RETURN(auto file, PlanFile::open(options.output));
   DSPARK_ASSIGN_OR_RETURN(auto program, Program::create(std::move(file)));
   return PrecisionSearch::run(*program, options, request, machine.model);

@@ -18,6 +18,11 @@ std::byte *aligned(std::vector<std::byte> &block, size_t bytes) {
   return static_cast<std::byte *>(std::align(64, bytes + 1, start, space));
 }
 
+int64_t rowsOf(const KernelCall &call) {
+  const TensorView &y = call.out[0];
+  return y.rank > 0 ? y.elements(0, y.rank - 1) : 1;
+}
+
 // The call of a region's step with other weights and another place for the result.
 struct VariantCall {
   VariantCall(const KernelCall &call, const PrecisionVariant *variant, float *result)
@@ -29,7 +34,7 @@ struct VariantCall {
     if (variant) {
       attrs.push_back({"packed", {}, {}, variant->layout});
       attrs.push_back({"arithmetic", {}, {}, variant->arithmetic});
-      in[1].data = const_cast<std::byte *>(variant->weights.data());
+      in[1].data = const_cast<std::byte *>(variant->weights->data());
     }
     made.in = in;
     made.out = {&out, 1};
@@ -82,11 +87,15 @@ double PrecisionMeter::predicted(const Kernel &kernel, const KernelCall &call) c
 
 void PrecisionMeter::measure(PrecisionRegion &region, const Kernel &kernel, const KernelCall &call) {
   size_t elements = size_t(call.out[0].elements());
+  int64_t rows = rowsOf(call);
+  auto take = [&](const Kernel *row, const KernelCall &made) {
+    return row ? RegionCall{rows, timed(*row, made, kRepeats), predicted(*row, made)}
+               : RegionCall{rows, INFINITY, INFINITY};
+  };
   results.resize(region.variants.size() + 1);
   results.back().resize(elements);
   VariantCall plain(call, nullptr, results.back().data());
-  region.seconds += timed(kernel, plain.made, kRepeats);
-  region.predicted += predicted(kernel, plain.made);
+  region.calls.push_back(take(&kernel, plain.made));
   region.kernel = kernel.name;
   for (size_t v = 0; v < region.variants.size(); ++v) {
     PrecisionVariant &variant = region.variants[v];
@@ -94,9 +103,7 @@ void PrecisionMeter::measure(PrecisionRegion &region, const Kernel &kernel, cons
       continue;
     results[v].resize(elements);
     VariantCall other(call, &variant, results[v].data());
-    const Kernel *row = selectKernel(region.step->opName, other.made, activeIsa());
-    variant.seconds += row ? timed(*row, other.made, kRepeats) : INFINITY;
-    variant.predicted += row ? predicted(*row, other.made) : INFINITY;
+    variant.calls.push_back(take(selectKernel(region.step->opName, other.made, activeIsa()), other.made));
   }
 }
 
@@ -123,7 +130,7 @@ void PrecisionMeter::before(const StepInfo &step, const Kernel &kernel, const Ke
   PrecisionRegion &region = regions[found->second];
   if (mode == Mode::Measure)
     return measure(region, kernel, call);
-  const PrecisionVariant *variant = chosen(found->second);
+  const PrecisionVariant *variant = chosen(found->second, call);
   if (!variant)
     return;
   results.resize(1);
@@ -133,10 +140,10 @@ void PrecisionMeter::before(const StepInfo &step, const Kernel &kernel, const Ke
     timed(*row, other.made, 1);
 }
 
-const PrecisionVariant *PrecisionMeter::chosen(size_t region) const {
+const PrecisionVariant *PrecisionMeter::chosen(size_t region, const KernelCall &call) const {
   int choice = choices.empty() ? -1 : choices[region];
   const PrecisionVariant *variant = choice < 0 ? nullptr : &regions[region].variants[size_t(choice)];
-  return variant && !variant->isStatic() ? variant : nullptr;
+  return variant && !variant->isStatic() && variant->isFor(rowsOf(call)) ? variant : nullptr;
 }
 
 void PrecisionMeter::after(const StepInfo &step, const Kernel &, const KernelCall &call) {
@@ -147,7 +154,7 @@ void PrecisionMeter::after(const StepInfo &step, const Kernel &, const KernelCal
   auto *result = call.out[0].as<float>();
   size_t elements = size_t(call.out[0].elements());
   if (mode == Mode::Simulate) {
-    if (chosen(found->second))
+    if (chosen(found->second, call))
       std::memcpy(result, results[0].data(), elements * sizeof(float));
     return;
   }
@@ -156,7 +163,7 @@ void PrecisionMeter::after(const StepInfo &step, const Kernel &, const KernelCal
   for (size_t v = 0; v < region.variants.size(); ++v)
     for (size_t i = 0; !region.variants[v].isStatic() && i < elements; ++i) {
       double off = double(results[v][i]) - double(result[i]);
-      region.variants[v].noise += off * off;
+      region.variants[v].calls.back().noise += off * off;
     }
 }
 

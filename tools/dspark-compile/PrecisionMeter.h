@@ -25,7 +25,8 @@ private:
   void measure(PrecisionRegion &region, const Kernel &kernel, const KernelCall &call);
   void measureBytes(const StepInfo &step, const Kernel &kernel, const KernelCall &call);
   double predicted(const Kernel &kernel, const KernelCall &call) const;
-  const PrecisionVariant *chosen(size_t region) const; // null unless of packed weights
+  const PrecisionVariant *chosen(size_t region,
+                                 const KernelCall &call) const; // null unless of packed weights
   double timed(const Kernel &kernel, const KernelCall &call, int repeats);
 
   const CostModel &model;

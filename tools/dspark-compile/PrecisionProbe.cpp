@@ -46,6 +46,8 @@ Status PrecisionProbe::measure() {
   }
   double sets = double(calibration.deciding());
   for (PrecisionRegion &region : found) {
+    region.addRowForms();
+    region.sumUp();
     region.seconds /= sets;
     region.predicted /= sets;
     region.quantizeSeconds /= sets;

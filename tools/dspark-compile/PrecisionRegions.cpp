@@ -105,10 +105,11 @@ private:
       return Status::ok();
     std::vector<float> plain = unpackPanels(weights.bytes, region.k, region.n);
     for (Form form : kForms) {
-      PrecisionVariant variant{form.layout, form.arithmetic, {}};
-      DSPARK_ASSIGN_OR_RETURN(uint64_t bytes, quantizedBytes(form.layout, region.k, region.n));
-      variant.weights.resize(bytes);
-      DSPARK_RETURN_IF_ERROR(packQuantized(form.layout, region.k, region.n, false, plain, variant.weights));
+      PrecisionVariant variant{form.layout, form.arithmetic};
+      DSPARK_ASSIGN_OR_RETURN(uint64_t size, quantizedBytes(form.layout, region.k, region.n));
+      auto bytes = std::make_shared<std::vector<std::byte>>(size);
+      DSPARK_RETURN_IF_ERROR(packQuantized(form.layout, region.k, region.n, false, plain, *bytes));
+      variant.weights = std::move(bytes);
       region.variants.push_back(std::move(variant));
     }
     return Status::ok();
@@ -141,7 +142,7 @@ private:
         if (regionOf[producer] >= 0)
           region.producers.push_back(size_t(regionOf[producer]));
       if (region.pinnedBecause.empty())
-        region.variants.push_back({kStaticInt8, "", {}});
+        region.variants.push_back({kStaticInt8, ""});
     }
   }
 
@@ -171,6 +172,44 @@ double PrecisionRegion::error(const PrecisionVariant &variant) const {
   return variant.noise == 0                ? 0
          : signal > 0 && variant.noise > 0 ? std::sqrt(variant.noise / signal)
                                            : INFINITY;
+}
+
+void PrecisionRegion::addRowForms() {
+  std::vector<PrecisionVariant> added;
+  for (const PrecisionVariant &variant : variants) {
+    std::map<int64_t, double> gains; // by number of rows
+    for (size_t i = 0; i < variant.calls.size(); ++i)
+      gains[calls[i].rows] += calls[i].seconds - variant.calls[i].seconds;
+    double sum = 0, most = 0;
+    int64_t rows = 0;
+    for (auto [count, gain] : gains)
+      if ((sum += gain) > most) {
+        most = sum;
+        rows = count;
+      }
+    if (rows == 0 || rows == gains.rbegin()->first)
+      continue;
+    added.push_back(variant);
+    added.back().mostRows = rows;
+    for (size_t i = 0; i < calls.size(); ++i)
+      if (calls[i].rows > rows)
+        added.back().calls[i] = calls[i];
+  }
+  variants.insert(variants.end(), added.begin(), added.end());
+}
+
+void PrecisionRegion::sumUp() {
+  seconds = predicted = 0;
+  for (const RegionCall &call : calls) {
+    seconds += call.seconds;
+    predicted += call.predicted;
+  }
+  for (PrecisionVariant &variant : variants)
+    for (const RegionCall &call : variant.calls) {
+      variant.seconds += call.seconds;
+      variant.predicted += call.predicted;
+      variant.noise += call.noise;
+    }
 }
 
 StatusOr<std::vector<PrecisionRegion>> precisionRegions(const Program &program, const CompileReport &report,

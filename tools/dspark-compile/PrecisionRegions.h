@@ -3,28 +3,45 @@
 #pragma once
 #include "compiler/Pipeline/Compile.h"
 #include "runtime/executor/Program.h"
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace dspark {
 
+/// What one call of a region in a calibration pass takes.
+struct RegionCall {
+  int64_t rows = 0;
+  double seconds = 0, predicted = 0;
+  double noise = 0; // squared difference from the f32 result
+};
+
+using PackedBytes = std::shared_ptr<const std::vector<std::byte>>;
+
 struct PrecisionVariant {
-  std::string layout, arithmetic; // as in PrecisionChoice (docs/packed-weights.md)
-  std::vector<std::byte> weights; // packed; none of int8_static, which the plan itself computes
-  double seconds = 0;             // per calibration pass, one thread, fastest of several
-  double predicted = 0;           // by the cost model
-  double noise = 0;               // squared difference from the f32 result, summed
+  std::string layout, arithmetic;     // as in PrecisionChoice (docs/packed-weights.md)
+  int64_t mostRows = 0;               // likewise
+  PackedBytes weights = {};           // null of int8_static, which the plan itself computes
+  std::vector<RegionCall> calls = {}; // of packed weights
+  double seconds = 0;                 // per calibration pass, one thread, fastest of several
+  double predicted = 0;               // by the cost model
+  double noise = 0;                   // squared difference from the f32 result, summed
 
   bool isStatic() const { return layout == kStaticInt8; }
-  std::string name() const { return layout + (arithmetic.empty() ? "" : " " + arithmetic); }
+  bool isFor(int64_t rows) const { return mostRows == 0 || rows <= mostRows; }
+  std::string name() const {
+    return layout + (arithmetic.empty() ? "" : "/" + arithmetic) +
+           (mostRows > 0 ? " up to " + std::to_string(mostRows) + " rows" : "");
+  }
 };
 
 struct PrecisionRegion {
   const StepInfo *step = nullptr; // in f32
   std::string node, location;     // its ONNX node, and with those that were fused into it
   int64_t k = 0, n = 0;
-  std::string pinnedBecause; // why it stays f32 whatever the bound; "" where it need not
-  std::string kernel;        // of f32
+  std::string pinnedBecause;     // why it stays f32 whatever the bound; "" where it need not
+  std::string kernel;            // of f32
+  std::vector<RegionCall> calls; // of f32, one per call of each variant of packed weights
   double seconds = 0, predicted = 0, signal = 0;
   std::vector<PrecisionVariant> variants;
 
@@ -35,6 +52,11 @@ struct PrecisionRegion {
   double quantizeSeconds = 0;             // which is saved where `producers`, regions, give bytes
   std::vector<size_t> producers;
 
+  /// Adds, of each form of packed weights that is faster with few rows and slower with many, the form that is
+  /// f32 above the number of rows which pays most.
+  void addRowForms();
+  /// Sums up calls: seconds, predictions and noise of f32 and of the forms of packed weights.
+  void sumUp();
   /// Relative error of one variant's result: the square root of noise over signal.
   double error(const PrecisionVariant &variant) const;
 };

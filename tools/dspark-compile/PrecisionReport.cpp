@@ -23,8 +23,7 @@ Row rowOf(const PrecisionResult &result, size_t r) {
   if (result.choices[r] < 0)
     return {"f32", region.kernel, region.seconds, region.predicted, 0};
   const PrecisionVariant &v = region.variants[size_t(result.choices[r])];
-  return {v.layout + (v.arithmetic.empty() ? "" : "/" + v.arithmetic),
-          v.isStatic() ? "qlinear" : "matmul_packed", v.seconds, v.predicted, region.error(v)};
+  return {v.name(), v.isStatic() ? "qlinear" : "matmul_packed", v.seconds, v.predicted, region.error(v)};
 }
 
 json finite(double value) { return std::isfinite(value) ? json(value) : json("infinite"); }
@@ -55,7 +54,8 @@ json precisionJson(const PrecisionResult &result) {
                           {"seconds", finite(v.seconds)},
                           {"predicted_s", finite(v.predicted)},
                           {"error", finite(region.error(v))},
-                          {"bytes", v.weights.size()}});
+                          {"most_rows", v.mostRows},
+                          {"bytes", v.weights ? v.weights->size() : 0}});
     regions.push_back({{"region", r},
                        {"nodes", region.location},
                        {"k", region.k},

@@ -135,7 +135,7 @@ Status PrecisionSearch::accept(std::vector<int> choices, Session &plain) {
   for (;;) {
     if (choices == plainChoices())
       return Status::ok();
-    DSPARK_ASSIGN_OR_RETURN(auto session, plans->open(choices));
+    DSPARK_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, plans->open(choices));
     DSPARK_ASSIGN_OR_RETURN(double error,
                             plans->errorOf(request.bound.metric, *session, 0, calibration.deciding()));
     DSPARK_ASSIGN_OR_RETURN(double heldOut, plans->errorOf(request.bound.metric, *session,
@@ -144,12 +144,12 @@ Status PrecisionSearch::accept(std::vector<int> choices, Session &plain) {
       revert(choices, std::max(error, heldOut));
       continue;
     }
-    DSPARK_ASSIGN_OR_RETURN(double speed, plans->ratio(plain, *session));
-    if (isForced || speed > std::max(result.speed, 1 + kLeastGain)) {
+    DSPARK_ASSIGN_OR_RETURN(double gain, plans->ratio(best ? *best : plain, *session));
+    if (isForced || gain > (best ? 1 : 1 + kLeastGain)) {
+      best = std::move(session);
       result.choices = std::move(choices);
       result.error = error;
       result.heldOutError = heldOut;
-      result.speed = speed;
     }
     return Status::ok();
   }
@@ -207,6 +207,14 @@ Status PrecisionSearch::confirm(std::vector<int> choices) {
   DSPARK_ASSIGN_OR_RETURN(auto plain, plans->open(plainChoices()));
   for (std::vector<int> &candidate : candidates(choices))
     DSPARK_RETURN_IF_ERROR(accept(std::move(candidate), *plain));
+  if (!best)
+    return Status::ok();
+  DSPARK_ASSIGN_OR_RETURN(result.speed, plans->ratio(*plain, *best));
+  if (result.speed > 1 || !request.only.empty())
+    return Status::ok();
+  result.choices = plainChoices();
+  result.error = result.heldOutError = 0;
+  result.speed = 1;
   return Status::ok();
 }
 

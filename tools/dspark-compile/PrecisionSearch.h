@@ -60,6 +60,7 @@ private:
   Calibration calibration;
   std::unique_ptr<PrecisionProbe> probe;
   std::unique_ptr<CandidatePlans> plans;
+  std::unique_ptr<Session> best; // of the fastest plan so far that keeps the bound; null: all f32
   PrecisionRule rule;
   PrecisionResult result;
 };

@@ -61,8 +61,9 @@ private:
   }
 
   bool fits(const PrecisionVariant &variant) const {
-    return rule.only == kStaticInt8 ? variant.isStatic()
-                                    : !variant.isStatic() && variant.layout.starts_with(rule.only);
+    return rule.only == kStaticInt8
+               ? variant.isStatic()
+               : !variant.isStatic() && variant.mostRows == 0 && variant.layout.starts_with(rule.only);
   }
 
   void addEdge(size_t from, size_t to) {

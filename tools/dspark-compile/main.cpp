@@ -130,7 +130,8 @@ int main(int argc, char **argv) {
   app.add_option("--calib", precision.files,
                  "inputs that precisions are judged by, FILE.npz per set (default: random ones)");
   app.add_option("--calib-dim", precision.dims,
-                 "size of a symbolic dim of random inputs, NAME=N (default 1)");
+                 "size of a symbolic dim of random inputs, NAME=N (default 1), or several, NAME=N,M: a form "
+                 "that pays with few rows is then used up to as many as it paid with");
   app.add_option("--sensitive", precision.sensitive, "nodes that stay f32");
   app.add_option("--device", decide.devices,
                  "a device beside the CPU that steps may run on, NAME=LIBRARY.so[,CONFIG]; may be repeated");

@@ -1,0 +1,85 @@
+#include "tools/dspark-compile/PrecisionSolve.h"
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace dspark {
+namespace {
+
+// A chain of regions of 10 us in f32; bytes take `seconds`, are off by `error` and cost `quantizing` at the
+// start.
+std::vector<PrecisionRegion> chain(size_t count, double seconds, double error, double quantizing) {
+  std::vector<PrecisionRegion> regions(count);
+  for (size_t r = 0; r < count; ++r) {
+    regions[r].seconds = 10e-6;
+    regions[r].signal = 1;
+    regions[r].quantizeSeconds = quantizing;
+    if (r > 0)
+      regions[r].producers = {r - 1};
+    PrecisionVariant bytes{kStaticInt8, ""};
+    bytes.seconds = seconds;
+    bytes.noise = error * error;
+    regions[r].variants.push_back(bytes);
+  }
+  return regions;
+}
+
+PrecisionRule rule(size_t count) { return {"", std::vector<double>(count, 1)}; }
+
+TEST(PrecisionSolve, FasterWithinTheBudget) {
+  std::vector<PrecisionRegion> regions = chain(3, 5e-6, 0.01, 1e-6);
+  EXPECT_EQ(solvePrecision(regions, rule(3), 1), (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(solvePrecision(regions, rule(3), 0), (std::vector<int>{-1, -1, -1}));
+  std::vector<int> two = solvePrecision(regions, rule(3), 2.5e-4); // each does 1e-4
+  EXPECT_EQ(std::count(two.begin(), two.end(), 0), 2);
+  EXPECT_NE(two[1], -1) << "neighbours, since a chain is quantised once";
+}
+
+TEST(PrecisionSolve, SlowerIsNeverTaken) {
+  EXPECT_EQ(solvePrecision(chain(2, 9.9e-6, 0, 0), rule(2), 1), (std::vector<int>{-1, -1}))
+      << "by less than 3 %";
+  EXPECT_EQ(solvePrecision(chain(1, 6e-6, 0, 5e-6), rule(1), 1), (std::vector<int>{-1}))
+      << "with its quantising";
+}
+
+TEST(PrecisionSolve, AnErrorThatIsNotFiniteIsNone) {
+  EXPECT_EQ(solvePrecision(chain(1, 5e-6, INFINITY, 0), rule(1), 1e300), (std::vector<int>{-1}));
+}
+
+TEST(PrecisionSolve, OneFormEverywhere) {
+  std::vector<PrecisionRegion> regions = chain(3, 50e-6, INFINITY, 0);
+  regions[1].pinnedBecause = "named";
+  EXPECT_EQ(solvePrecision(regions, {kStaticInt8, {1, 1, 1}}, 1e300), (std::vector<int>{0, -1, 0}));
+  EXPECT_EQ(solvePrecision(regions, {"int4", {1, 1, 1}}, 1e300), (std::vector<int>{-1, -1, -1}))
+      << "has none";
+}
+
+TEST(PrecisionSolve, SecondsCountQuantisingBetweenForms) {
+  std::vector<PrecisionRegion> regions = chain(3, 5e-6, 0, 1e-6);
+  EXPECT_NEAR(secondsOf(regions, {-1, -1, -1}), 30e-6, 1e-12);
+  EXPECT_NEAR(secondsOf(regions, {0, 0, 0}), 16e-6, 1e-12);
+  EXPECT_NEAR(secondsOf(regions, {0, -1, 0}), 22e-6, 1e-12);
+}
+
+TEST(PrecisionRegions, FormsForFewRows) {
+  PrecisionRegion region;
+  PrecisionVariant packed{"int8_g32_f32", "int8"};
+  for (auto [rows, plain, few] : {std::tuple{1, 4.0, 1.0}, {8, 5.0, 4.0}, {64, 10.0, 20.0}}) {
+    region.calls.push_back({rows, plain, plain, 0});
+    packed.calls.push_back({rows, few, few, 1});
+  }
+  region.variants = {packed};
+  region.addRowForms();
+  region.sumUp();
+  ASSERT_EQ(region.variants.size(), 2u);
+  EXPECT_EQ(region.variants[1].mostRows, 8);
+  EXPECT_EQ(region.variants[1].seconds, 15);
+  EXPECT_EQ(region.variants[1].noise, 2) << "f32 is exact";
+  EXPECT_EQ(region.variants[1].name(), "int8_g32_f32/int8 up to 8 rows");
+  region.variants.resize(1);
+  region.variants[0].calls[2].seconds = 5;
+  region.addRowForms();
+  EXPECT_EQ(region.variants.size(), 1u) << "faster with all";
+}
+
+} // namespace
+} // namespace dspark
