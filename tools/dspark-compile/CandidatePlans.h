@@ -35,6 +35,8 @@ public:
   StatusOr<double> ratio(Session &first, Session &second) const;
 
 private:
+  StatusOr<double> turn(Session &session) const;
+
   CompileOptions options;
   std::vector<ByteRange> ranges;
   const std::vector<PrecisionRegion> &regions;

@@ -43,7 +43,7 @@ void addPrecisions(PlanDecisions &decisions, const PrecisionResult &result) {
     StepDecision &step = *found;
     int choice = result.choices[r];
     step.isChoice = true;
-    step.precision = choice < 0 ? "f32" : region.variants[size_t(choice)].layout;
+    step.precision = choice < 0 ? "f32" : region.variants[size_t(choice)].name();
     step.error = choice < 0 ? 0 : region.error(region.variants[size_t(choice)]);
     for (size_t v = 0; v < region.variants.size(); ++v)
       if (int(v) != choice)

@@ -10,7 +10,7 @@
 namespace dspark {
 
 struct PrecisionOptions {
-  std::string precision = "auto";            // auto, f32, int8_static, int8, int4 or bf16
+  std::string precision = "auto";            // auto, f32, int8_static, int8, int4, f16 or bf16
   ErrorBound bound;                          // 0: no loss
   std::vector<std::string> files;            // of --calib
   std::vector<std::string> dims;             // NAME=N, of random inputs

@@ -3,12 +3,15 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <deque>
+#include <emmintrin.h>
 #include <memory>
 
 namespace dspark {
 namespace {
 
-constexpr int kRepeats = 4; // of each measured call; the fastest counts
+constexpr int kRepeats = 4;  // of each measured call; the fastest counts
+constexpr size_t kLine = 64; // bytes of a cache line
 
 std::byte *aligned(std::vector<std::byte> &block, size_t bytes) {
   if (block.size() < bytes + 128)
@@ -21,6 +24,17 @@ std::byte *aligned(std::vector<std::byte> &block, size_t bytes) {
 int64_t rowsOf(const KernelCall &call) {
   const TensorView &y = call.out[0];
   return y.rank > 0 ? y.elements(0, y.rank - 1) : 1;
+}
+
+void evict(std::span<const std::byte> bytes) {
+  for (size_t i = 0; i < bytes.size(); i += kLine)
+    _mm_clflush(bytes.data() + i);
+}
+
+std::span<const std::byte> bytesOf(const TensorView &view) {
+  if (!view.present())
+    return {};
+  return {view.as<const std::byte>(), size_t(dtypeBytes(view.type, view.elements()))};
 }
 
 // The call of a region's step with other weights and another place for the result.
@@ -56,6 +70,7 @@ PrecisionMeter::PrecisionMeter(std::vector<PrecisionRegion> &regions, const Cost
     byQuantizeStep[regions[r].quantizeStep] = r;
     footprint += double(regions[r].k) * double(regions[r].n) * 4;
   }
+  lastCache = model.levels.size() > 1 ? model.levels[model.levels.size() - 2].bytes : INFINITY;
   byByteStep.erase(nullptr);
   byQuantizeStep.erase(nullptr);
 }
@@ -65,58 +80,82 @@ void PrecisionMeter::setMode(Mode newMode, std::vector<int> newChoices) {
   choices = std::move(newChoices);
 }
 
-double PrecisionMeter::timed(const Kernel &kernel, const KernelCall &call, int repeats) {
+double PrecisionMeter::timed(const Kernel &kernel, const KernelCall &call) {
   KernelWork work;
   kernel.prepare(call, work);
   std::byte *own = aligned(scratch, work.scratchPerThread), *common = aligned(shared, work.scratchShared);
-  double least = INFINITY;
-  for (int i = 0; i < repeats; ++i) {
-    auto start = std::chrono::steady_clock::now();
-    for (int phase = 0; phase < work.phases; ++phase)
-      kernel.run(call, work, {0, work.tiles[phase], phase, 0, own, common});
-    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return least;
+  auto start = std::chrono::steady_clock::now();
+  for (int phase = 0; phase < work.phases; ++phase)
+    kernel.run(call, work, {0, work.tiles[phase], phase, 0, own, common});
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-double PrecisionMeter::predicted(const Kernel &kernel, const KernelCall &call) const {
+// By turns, so that one disturbance meets all, and so that no form finds its weights where its last run left
+// them: in a pass every weight is read once.
+void PrecisionMeter::takeTurns(const PrecisionRegion &region, std::span<Turn> turns) {
+  for (int i = 0; i < kRepeats; ++i)
+    for (Turn &turn : turns) {
+      if (!turn.kernel)
+        continue;
+      if (passBytes(region, turn.weights.size()) > lastCache)
+        evict(turn.weights);
+      turn.least = std::min(turn.least, timed(*turn.kernel, turn.call));
+    }
+}
+
+// Bytes of all regions' weights, if all had as many per weight as this region with `bytes` has.
+double PrecisionMeter::passBytes(const PrecisionRegion &region, size_t bytes) const {
+  return footprint * double(bytes) / std::max(1.0, double(region.k) * double(region.n) * 4);
+}
+
+double PrecisionMeter::predicted(const PrecisionRegion &region, const Turn &turn) const {
+  if (!turn.kernel)
+    return INFINITY;
   KernelWork work;
-  kernel.prepare(call, work);
-  return model.predict(costFeatures(kernel, call, work, 2), footprint, 1);
+  turn.kernel->prepare(turn.call, work);
+  return model.predict(costFeatures(*turn.kernel, turn.call, work, turn.constants),
+                       passBytes(region, turn.weights.size()), 1);
 }
 
 void PrecisionMeter::measure(PrecisionRegion &region, const Kernel &kernel, const KernelCall &call) {
-  size_t elements = size_t(call.out[0].elements());
-  int64_t rows = rowsOf(call);
-  auto take = [&](const Kernel *row, const KernelCall &made) {
-    return row ? RegionCall{rows, timed(*row, made, kRepeats), predicted(*row, made)}
-               : RegionCall{rows, INFINITY, INFINITY};
-  };
-  results.resize(region.variants.size() + 1);
-  results.back().resize(elements);
-  VariantCall plain(call, nullptr, results.back().data());
-  region.calls.push_back(take(&kernel, plain.made));
-  region.kernel = kernel.name;
-  for (size_t v = 0; v < region.variants.size(); ++v) {
-    PrecisionVariant &variant = region.variants[v];
-    if (variant.isStatic())
+  size_t elements = size_t(call.out[0].elements()), variants = region.variants.size();
+  std::deque<VariantCall> calls;
+  std::vector<Turn> turns;
+  std::vector<std::vector<RegionCall> *> times;
+  results.resize(variants + 1); // the last one of f32
+  for (size_t v = 0; v <= variants; ++v) {
+    PrecisionVariant *variant = v < variants ? &region.variants[v] : nullptr;
+    if (variant && variant->isStatic())
       continue;
     results[v].resize(elements);
-    VariantCall other(call, &variant, results[v].data());
-    variant.calls.push_back(take(selectKernel(region.step->opName, other.made, activeIsa()), other.made));
+    const KernelCall &made = calls.emplace_back(call, variant, results[v].data()).made;
+    turns.push_back({variant ? selectKernel(region.step->opName, made, activeIsa()) : &kernel, made,
+                     variant ? std::span<const std::byte>(*variant->weights) : bytesOf(call.in[1]), 1 << 1});
+    times.push_back(variant ? &variant->calls : &region.calls);
   }
+  takeTurns(region, turns);
+  for (size_t i = 0; i < turns.size(); ++i)
+    times[i]->push_back({rowsOf(call), turns[i].least, predicted(region, turns[i])});
+  region.kernel = kernel.name;
 }
 
 // Steps that the plan runs anyway: measured where they write.
 void PrecisionMeter::measureBytes(const StepInfo &step, const Kernel &kernel, const KernelCall &call) {
-  if (auto it = byByteStep.find(&step); it != byByteStep.end())
+  if (auto it = byByteStep.find(&step); it != byByteStep.end()) {
+    constexpr size_t kWeights = 3; // operand of qlinear_matmul and qlinear_conv
+    Turn turn{&kernel, call, bytesOf(call.input(kWeights)), 1 << kWeights};
+    takeTurns(regions[it->second], {&turn, 1});
     for (PrecisionVariant &variant : regions[it->second].variants)
       if (variant.isStatic()) {
-        variant.seconds += timed(kernel, call, kRepeats);
-        variant.predicted += predicted(kernel, call);
+        variant.seconds += turn.least;
+        variant.predicted += predicted(regions[it->second], turn);
       }
-  if (auto it = byQuantizeStep.find(&step); it != byQuantizeStep.end())
-    regions[it->second].quantizeSeconds += timed(kernel, call, kRepeats);
+  }
+  if (auto it = byQuantizeStep.find(&step); it != byQuantizeStep.end()) {
+    Turn turn{&kernel, call, {}, 0};
+    takeTurns(regions[it->second], {&turn, 1});
+    regions[it->second].quantizeSeconds += turn.least;
+  }
 }
 
 void PrecisionMeter::before(const StepInfo &step, const Kernel &kernel, const KernelCall &call) {
@@ -137,7 +176,7 @@ void PrecisionMeter::before(const StepInfo &step, const Kernel &kernel, const Ke
   results[0].resize(size_t(call.out[0].elements()));
   VariantCall other(call, variant, results[0].data());
   if (const Kernel *row = selectKernel(step.opName, other.made, activeIsa()))
-    timed(*row, other.made, 1);
+    timed(*row, other.made);
 }
 
 const PrecisionVariant *PrecisionMeter::chosen(size_t region, const KernelCall &call) const {

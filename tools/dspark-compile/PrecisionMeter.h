@@ -3,6 +3,7 @@
 #include "planning/CostModel.h"
 #include "runtime/executor/RecordObserver.h"
 #include "tools/dspark-compile/PrecisionRegions.h"
+#include <cmath>
 #include <unordered_map>
 
 namespace dspark {
@@ -22,12 +23,21 @@ public:
   void after(const StepInfo &step, const Kernel &kernel, const KernelCall &call) override;
 
 private:
+  struct Turn {
+    const Kernel *kernel; // null: none can do it
+    const KernelCall &call;
+    std::span<const std::byte> weights;
+    uint64_t constants;      // bit k: operand k is a weight
+    double least = INFINITY; // seconds
+  };
   void measure(PrecisionRegion &region, const Kernel &kernel, const KernelCall &call);
   void measureBytes(const StepInfo &step, const Kernel &kernel, const KernelCall &call);
-  double predicted(const Kernel &kernel, const KernelCall &call) const;
-  const PrecisionVariant *chosen(size_t region,
-                                 const KernelCall &call) const; // null unless of packed weights
-  double timed(const Kernel &kernel, const KernelCall &call, int repeats);
+  void takeTurns(const PrecisionRegion &region, std::span<Turn> turns);
+  double passBytes(const PrecisionRegion &region, size_t bytes) const;
+  double timed(const Kernel &kernel, const KernelCall &call);
+  double predicted(const PrecisionRegion &region, const Turn &turn) const;
+  /// Null unless it is of packed weights.
+  const PrecisionVariant *chosen(size_t region, const KernelCall &call) const;
 
   const CostModel &model;
   std::vector<PrecisionRegion> &regions;
@@ -36,7 +46,7 @@ private:
   std::vector<int> choices;
   std::vector<std::vector<float>> results; // of the variants, for the call between before() and after()
   std::vector<std::byte> scratch, shared;
-  double footprint = 0;
+  double footprint = 0, lastCache = 0; // bytes of all regions' weights in f32, of the cache before memory
 };
 
 } // namespace dspark

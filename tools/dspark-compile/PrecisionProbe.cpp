@@ -44,18 +44,8 @@ Status PrecisionProbe::measure() {
     if (decides && !flags.empty())
       takeErrors();
   }
-  double sets = double(calibration.deciding());
-  for (PrecisionRegion &region : found) {
-    region.addRowForms();
-    region.sumUp();
-    region.seconds /= sets;
-    region.predicted /= sets;
-    region.quantizeSeconds /= sets;
-    for (PrecisionVariant &variant : region.variants) {
-      variant.seconds /= sets;
-      variant.predicted /= sets;
-    }
-  }
+  for (PrecisionRegion &region : found)
+    region.finish(double(calibration.deciding()));
   return Status::ok();
 }
 

@@ -3,7 +3,9 @@
 #include "runtime/format/QuantizedWeight.h"
 #include <algorithm>
 #include <array>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <map>
 
@@ -13,7 +15,11 @@ namespace {
 struct Form {
   const char *layout, *arithmetic;
 };
-constexpr std::array kForms = {Form{"int8_grow_f32", "int8"}, Form{"int8_g32_f32", "int8"}, Form{"bf16", ""},
+constexpr std::array kForms = {Form{"int8_grow_f32", "int8"},
+                               Form{"int8_g32_f32", "int8"},
+                               Form{"int8_g32_f32", ""},
+                               Form{"f16", ""},
+                               Form{"bf16", ""},
                                Form{"int4_g32_f32", "int8"}};
 
 // panel16 back to [k][n].
@@ -104,13 +110,16 @@ private:
     if (!region.pinnedBecause.empty() || region.k == 0 || region.n == 0)
       return Status::ok();
     std::vector<float> plain = unpackPanels(weights.bytes, region.k, region.n);
+    std::map<std::string_view, PackedBytes> packed; // forms may differ in arithmetic alone
     for (Form form : kForms) {
-      PrecisionVariant variant{form.layout, form.arithmetic};
-      DSPARK_ASSIGN_OR_RETURN(uint64_t size, quantizedBytes(form.layout, region.k, region.n));
-      auto bytes = std::make_shared<std::vector<std::byte>>(size);
-      DSPARK_RETURN_IF_ERROR(packQuantized(form.layout, region.k, region.n, false, plain, *bytes));
-      variant.weights = std::move(bytes);
-      region.variants.push_back(std::move(variant));
+      PackedBytes &weights = packed[form.layout];
+      if (!weights) {
+        DSPARK_ASSIGN_OR_RETURN(uint64_t size, quantizedBytes(form.layout, region.k, region.n));
+        auto bytes = std::make_shared<std::vector<std::byte>>(size);
+        DSPARK_RETURN_IF_ERROR(packQuantized(form.layout, region.k, region.n, false, plain, *bytes));
+        weights = std::move(bytes);
+      }
+      region.variants.push_back({form.layout, form.arithmetic, 0, weights});
     }
     return Status::ok();
   }
@@ -174,6 +183,25 @@ double PrecisionRegion::error(const PrecisionVariant &variant) const {
                                            : INFINITY;
 }
 
+void PrecisionVariant::sumUp() {
+  seconds = predicted = noise = 0;
+  for (const RegionCall &call : calls) {
+    seconds += call.seconds;
+    predicted += call.predicted;
+    noise += call.noise;
+  }
+}
+
+PrecisionVariant PrecisionRegion::upTo(const PrecisionVariant &variant, int64_t rows) const {
+  PrecisionVariant made = variant;
+  made.mostRows = rows;
+  for (size_t i = 0; i < calls.size(); ++i)
+    if (calls[i].rows > rows)
+      made.calls[i] = calls[i];
+  made.sumUp();
+  return made;
+}
+
 void PrecisionRegion::addRowForms() {
   std::vector<PrecisionVariant> added;
   for (const PrecisionVariant &variant : variants) {
@@ -187,29 +215,50 @@ void PrecisionRegion::addRowForms() {
         most = sum;
         rows = count;
       }
-    if (rows == 0 || rows == gains.rbegin()->first)
-      continue;
-    added.push_back(variant);
-    added.back().mostRows = rows;
-    for (size_t i = 0; i < calls.size(); ++i)
-      if (calls[i].rows > rows)
-        added.back().calls[i] = calls[i];
+    if (rows > 0 && rows < gains.rbegin()->first)
+      added.push_back(upTo(variant, rows));
   }
   variants.insert(variants.end(), added.begin(), added.end());
 }
 
-void PrecisionRegion::sumUp() {
+int PrecisionRegion::variantNamed(const std::string &name) {
+  for (size_t v = 0; v < variants.size(); ++v)
+    if (variants[v].name() == name)
+      return int(v);
+  for (const PrecisionVariant &variant : variants) {
+    int64_t rows = 0;
+    bool isLimited = !variant.isStatic() && variant.mostRows == 0 && name.starts_with(variant.name()) &&
+                     std::sscanf(name.c_str() + variant.name().size(), " up to %" SCNd64 " rows", &rows) == 1;
+    if (!isLimited || rows <= 0)
+      continue;
+    if (PrecisionVariant limited = upTo(variant, rows); limited.name() == name) {
+      variants.push_back(std::move(limited));
+      return int(variants.size() - 1);
+    }
+  }
+  return -1;
+}
+
+void PrecisionRegion::finish(double sets) {
+  auto perSet = [sets](auto &times) {
+    times.seconds /= sets;
+    times.predicted /= sets;
+  };
+  quantizeSeconds /= sets;
+  std::for_each(calls.begin(), calls.end(), perSet);
   seconds = predicted = 0;
   for (const RegionCall &call : calls) {
     seconds += call.seconds;
     predicted += call.predicted;
   }
-  for (PrecisionVariant &variant : variants)
-    for (const RegionCall &call : variant.calls) {
-      variant.seconds += call.seconds;
-      variant.predicted += call.predicted;
-      variant.noise += call.noise;
-    }
+  for (PrecisionVariant &variant : variants) {
+    std::for_each(variant.calls.begin(), variant.calls.end(), perSet);
+    if (variant.isStatic())
+      perSet(variant);
+    else
+      variant.sumUp();
+  }
+  addRowForms();
 }
 
 StatusOr<std::vector<PrecisionRegion>> precisionRegions(const Program &program, const CompileReport &report,

@@ -23,10 +23,11 @@ struct PrecisionVariant {
   int64_t mostRows = 0;               // likewise
   PackedBytes weights = {};           // null of int8_static, which the plan itself computes
   std::vector<RegionCall> calls = {}; // of packed weights
-  double seconds = 0;                 // per calibration pass, one thread, fastest of several
+  double seconds = 0;                 // per set, one thread, fastest of several
   double predicted = 0;               // by the cost model
   double noise = 0;                   // squared difference from the f32 result, summed
 
+  void sumUp(); // of its calls
   bool isStatic() const { return layout == kStaticInt8; }
   bool isFor(int64_t rows) const { return mostRows == 0 || rows <= mostRows; }
   std::string name() const {
@@ -52,11 +53,15 @@ struct PrecisionRegion {
   double quantizeSeconds = 0;             // which is saved where `producers`, regions, give bytes
   std::vector<size_t> producers;
 
+  /// After the calibration passes: makes times those of a mean set, sums up calls, adds forms for few rows.
+  void finish(double sets);
   /// Adds, of each form of packed weights that is faster with few rows and slower with many, the form that is
   /// f32 above the number of rows which pays most.
   void addRowForms();
-  /// Sums up calls: seconds, predictions and noise of f32 and of the forms of packed weights.
-  void sumUp();
+  /// A form of packed weights that is f32 above that many rows.
+  PrecisionVariant upTo(const PrecisionVariant &variant, int64_t rows) const;
+  /// The variant of that name(), or -1. One "up to N rows" is made where calibration did not suggest it.
+  int variantNamed(const std::string &name);
   /// Relative error of one variant's result: the square root of noise over signal.
   double error(const PrecisionVariant &variant) const;
 };

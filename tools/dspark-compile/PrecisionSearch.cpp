@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kRounds = 6;
 constexpr double kGainSeconds = 20;
-constexpr const char *kForms[] = {kStaticInt8, "int8_g", "bf16", "int4"};
+constexpr const char *kForms[] = {kStaticInt8, "int8_g", "f16", "bf16", "int4"};
 
 std::string text(const char *pattern, auto... values) {
   char line[256];
@@ -158,21 +158,20 @@ Status PrecisionSearch::accept(std::vector<int> choices, Session &plain) {
 // Whatever the bound; it is judged with them.
 Status PrecisionSearch::applyRules() {
   std::vector<int> choices = result.choices;
-  for (const auto &[location, layout] : request.forced) {
-    size_t r = 0, v = 0;
+  for (const auto &[location, form] : request.forced) {
+    size_t r = 0;
     while (r < choices.size() && !holdsName(location, probe->regions()[r].node))
       ++r;
     if (r == choices.size())
-      return invalidArgument("node '" + location + "' shall have precision '" + layout +
+      return invalidArgument("node '" + location + "' shall have precision '" + form +
                              "', and is no product or convolution whose precision can be chosen");
-    const std::vector<PrecisionVariant> &variants = probe->regions()[r].variants;
+    choices[r] = probe->regions()[r].variantNamed(form);
+    if (choices[r] >= 0)
+      continue;
     std::string known = "f32";
-    for (; v < variants.size() && variants[v].layout != layout; ++v)
-      known += ", " + variants[v].layout;
-    if (v == variants.size())
-      return invalidArgument("node '" + location + "' shall have precision '" + layout + "', expected " +
-                             known);
-    choices[r] = int(v);
+    for (const PrecisionVariant &variant : probe->regions()[r].variants)
+      known += ", " + variant.name();
+    return invalidArgument("node '" + location + "' shall have precision '" + form + "', expected " + known);
   }
   DSPARK_ASSIGN_OR_RETURN(auto plain, plans->open(plainChoices()));
   DSPARK_ASSIGN_OR_RETURN(auto session, plans->open(choices));
@@ -222,7 +221,7 @@ std::string PrecisionSearch::reasonFor(size_t r) const {
   const PrecisionRegion &region = result.regions[r];
   if (!region.pinnedBecause.empty())
     return region.pinnedBecause;
-  for (const auto &[location, layout] : request.forced)
+  for (const auto &[location, form] : request.forced)
     if (holdsName(location, region.node))
       return "a rule wants this form";
   int fastest = -1;

@@ -12,7 +12,7 @@ struct PrecisionRequest {
   ErrorBound bound;                          // 0: loss-free
   std::vector<std::string> sensitive;        // nodes that stay f32
   std::string only;                          // a layout that every region takes that may; "" chooses
-  std::map<std::string, std::string> forced; // by names that hold a region's node: the layout
+  std::map<std::string, std::string> forced; // by names that hold a region's node: the form
   CalibrationRequest calibration;
 };
 

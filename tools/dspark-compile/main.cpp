@@ -121,8 +121,8 @@ int main(int argc, char **argv) {
       ->excludes(drafts);
   app.add_option("--precision", precision.precision,
                  "auto (default: f32, and fewer bits as far as --max-error allows), f32, or fewer bits "
-                 "everywhere: int8 (weights, rows by 32), int8_static (weights and activations), int4, bf16")
-      ->check(CLI::IsMember({"auto", "f32", "int8", "int8_static", "int4", "bf16"}));
+                 "everywhere: int8 (weights, rows by 32), int8_static (weights and activations), int4, f16, bf16")
+      ->check(CLI::IsMember({"auto", "f32", "int8", "int8_static", "int4", "f16", "bf16"}));
   app.add_option(
       "--max-error", bound,
       "bound on the outputs' error; what is faster within it is chosen: 0.01 (relative), top1=0.001 (share "

@@ -68,9 +68,9 @@ TEST(PrecisionRegions, FormsForFewRows) {
     packed.calls.push_back({rows, few, few, 1});
   }
   region.variants = {packed};
-  region.addRowForms();
-  region.sumUp();
+  region.finish(1);
   ASSERT_EQ(region.variants.size(), 2u);
+  EXPECT_EQ(region.variants[0].seconds, 25);
   EXPECT_EQ(region.variants[1].mostRows, 8);
   EXPECT_EQ(region.variants[1].seconds, 15);
   EXPECT_EQ(region.variants[1].noise, 2) << "f32 is exact";
