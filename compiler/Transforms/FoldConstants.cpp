@@ -1,6 +1,7 @@
 // op(constants) -> a weight made when the plan is written: exporters reorder an LSTM's gates by slices and a
 // concatenation of its weights, and transpose shared ones. Only where that does not make the plan larger: an
-// int8 weight behind a cast stays int8.
+// int8 weight behind a cast stays int8. Filters of convolutions, whose kernels read f32, are made whatever
+// their size: unpacking and packing them in every run costs as much as the convolution.
 #include "compiler/Support/Evaluate.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialects/DSpark/Infer.h"
@@ -17,6 +18,22 @@ namespace {
 constexpr StringLiteral kFoldable[] = {"binary",  "cast",      "clip",   "concat",   "expand", "flatten",
                                        "gather",  "pad",       "reduce", "reshape",  "slice",  "split",
                                        "squeeze", "transpose", "unary",  "unsqueeze"};
+
+constexpr StringLiteral kDequantize = "dequantize_linear";
+
+bool isFoldable(StringRef name) { return llvm::is_contained(kFoldable, name) || name == kDequantize; }
+
+// Whether a value becomes the filter of f32 convolutions, and nothing else.
+bool isFilter(Value value, int depth = 0) {
+  auto isFilterUse = [&](OpOperand &use) {
+    StringRef name = ir::catalogueName(use.getOwner());
+    if (name == "conv" || name == "conv_transpose")
+      return use.getOperandNumber() == 1;
+    return depth < 4 && isFoldable(name) && use.getOwner()->getNumResults() == 1 &&
+           isFilter(use.getOwner()->getResult(0), depth + 1);
+  };
+  return !value.use_empty() && llvm::all_of(value.getUses(), isFilterUse);
+}
 
 // One operand: bytes that are here, or a weight of the store.
 struct Source {
@@ -94,7 +111,9 @@ public:
       recipe->results.push_back(std::move(*result));
     }
     // Without a weight among them the operands are small, and passes want to see their numbers.
-    if (name.empty() || resultBytes > operandBytes)
+    if (name.empty())
+      return;
+    if ((resultBytes > operandBytes || recipe->op == kDequantize) && !isFilter(op->getResult(0)))
       return;
     ir::catalogueAttributes(op, recipe->attributes);
     replace(op, name + "." + recipe->op, recipe);
@@ -148,7 +167,7 @@ struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<ir::ShapeInterface>(op) && llvm::is_contained(kFoldable, ir::catalogueName(op)))
+      if (isa<ir::ShapeInterface>(op) && isFoldable(ir::catalogueName(op)))
         ops.push_back(op);
     });
     Folder folder(&getContext(), weights);

@@ -53,3 +53,24 @@ func.func @larger() -> (tensor<4x2xf32>, tensor<64x2xf32>) {
   %1 = dspark.expand(%w, %s) : (tensor<1x2xf32>, tensor<2xi64>) -> tensor<64x2xf32>
   return %0, %1 : tensor<4x2xf32>, tensor<64x2xf32>
 }
+
+// -----
+
+// Filters kept in int8 are dequantised when the plan is written.
+// CHECK-LABEL: @filters
+func.func @filters(%x: tensor<1x2x4x4xf32>) -> (tensor<1x3x4x4xf32>, tensor<1x3x4x4xf32>) {
+  // CHECK: %[[W:.*]] = dspark.weight @q.cast.binary
+  // CHECK-NOT: dspark.cast
+  // CHECK: %[[V:.*]] = dspark.weight @{{.*}} : tensor<3x2x1x1xf32>
+  // CHECK: dspark.conv(%arg0, %[[W]])
+  // CHECK: dspark.conv(%arg0, %[[V]])
+  %q = dspark.weight @q : tensor<3x2x1x1xi8>
+  %s = dspark.constant dense<[[[[0.5]]], [[[1.0]]], [[[2.0]]]]> : tensor<3x1x1x1xf32>
+  %one = dspark.constant dense<0.25> : tensor<f32>
+  %0 = dspark.cast(%q) {to = 1 : i64} : (tensor<3x2x1x1xi8>) -> tensor<3x2x1x1xf32>
+  %1 = dspark.binary(%0, %s) {kind = "mul"} : (tensor<3x2x1x1xf32>, tensor<3x1x1x1xf32>) -> tensor<3x2x1x1xf32>
+  %2 = dspark.dequantize_linear(%q, %one) : (tensor<3x2x1x1xi8>, tensor<f32>) -> tensor<3x2x1x1xf32>
+  %3 = dspark.conv(%x, %1) : (tensor<1x2x4x4xf32>, tensor<3x2x1x1xf32>) -> tensor<1x3x4x4xf32>
+  %4 = dspark.conv(%x, %2) : (tensor<1x2x4x4xf32>, tensor<3x2x1x1xf32>) -> tensor<1x3x4x4xf32>
+  return %3, %4 : tensor<1x3x4x4xf32>, tensor<1x3x4x4xf32>
+}
