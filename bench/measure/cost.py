@@ -18,8 +18,10 @@ class Cost:
     errors: str  # standard error
 
 
-def measure(command):
-    done = subprocess.run([sys.executable, "-S", "-E", __file__, *map(str, command)], capture_output=True)
+def measure(command, environment=None):
+    """`environment`: variables beside those of this process."""
+    done = subprocess.run([sys.executable, "-S", "-E", __file__, *map(str, command)], capture_output=True,
+                          env={**os.environ, **(environment or {})})
     errors = done.stderr.decode(errors="replace").strip()
     return Cost(errors=errors, **json.loads(done.stdout.splitlines()[-1]))
 

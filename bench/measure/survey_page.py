@@ -15,7 +15,7 @@ optimum-onnx and onnxruntime-genai's model builder write of well-known networks 
 
 - difference: the largest of all outputs and inputs, over the output's largest value, from onnxruntime {onnxruntime}; a note says what decided where that
   is above 1e-4. Forms of 4 bits are compared with onnxruntime's f32 activations, static forms with onnxruntime without its optimisations.
-- compile: seconds on cores for all instruction-set levels, and the most memory that the compiler had.
+- compile: seconds on cores for all instruction-set levels with an empty cache of generated code, and the most memory that the compiler had.
 - run: milliseconds of one run on one thread, by paired turns, and how many times faster DSpark is, with the 95 % interval. DSpark runs its one plan for
   all shapes. \\* marks rows that other work on the machine disturbed; rows without are from `bench/survey --answers`.
 - memory: MiB by which a process grows from opening to the end of a second run.
