@@ -21,6 +21,11 @@ void prepareConvWinograd(const KernelCall &call, KernelWork &work);
 template <Isa isa>
 void runConvWinograd(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
+/// Filters along one axis at stride 1 where Winograd's transform is cheaper; channels last, packed.
+bool acceptsConvLine(const KernelCall &call);
+void prepareConvLine(const KernelCall &call, KernelWork &work);
+template <Isa isa> void runConvLine(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
 /// One input and one output channel per group.
 bool acceptsDepthwise(const KernelCall &call);
 void prepareDepthwise(const KernelCall &call, KernelWork &work);

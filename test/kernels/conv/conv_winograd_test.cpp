@@ -105,7 +105,8 @@ AttrList attrsOf(const Case &c) {
 std::vector<const Kernel *> winogradRows() {
   std::vector<const Kernel *> rows = rowsOf("conv");
   std::erase_if(rows, [](const Kernel *row) {
-    return std::string_view(row->name).find("winograd") == std::string_view::npos;
+    std::string_view name = row->name;
+    return name.find("winograd") == name.npos || name.find("winograd_line") != name.npos;
   });
   return rows;
 }

@@ -1,0 +1,5 @@
+#include "kernels/conv/winograd_line_loops.h"
+
+namespace dspark {
+extern const LineOps lineOpsAvx2 = {lineInput, lineFilters, lineOutput};
+} // namespace dspark
