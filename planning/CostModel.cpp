@@ -11,20 +11,20 @@ constexpr double kStepWork = 16, kStartWork = 64;
 
 Isa isaOf(const std::string &key) {
   std::string name = key.substr(0, key.find('/'));
-  for (Isa isa : {Isa::Avx512, Isa::Avx2})
+  for (Isa isa : {Isa::Amx, Isa::Avx512, Isa::Avx2})
     if (name.ends_with("_" + std::string(isaName(isa))))
       return isa;
   return Isa::Baseline;
 }
 
-// "matmul_f32_avx512/x" -> "matmul_f32_avx2/x" -> "matmul_f32/x" -> nothing.
+// "matmul_f32_avx512/x" -> "matmul_f32_avx2/x" -> "matmul_f32/x" -> nothing; "_amx" -> "_avx512".
 std::optional<std::string> lowerLevel(const std::string &key) {
   std::string name = key.substr(0, key.find('/')), rest = key.substr(name.size());
   Isa isa = isaOf(key);
   if (isa == Isa::Baseline)
     return std::nullopt;
   name.resize(name.size() - isaName(isa).size() - 1);
-  return name + (isa == Isa::Avx512 ? "_avx2" : "") + rest;
+  return name + (isa > Isa::Avx2 ? "_" + std::string(isaName(Isa(int(isa) - 1))) : "") + rest;
 }
 
 } // namespace
@@ -62,9 +62,16 @@ CostTerms CostModel::columns(const CostFeatures &f, double footprint) const {
           1};
 }
 
+const Peak *CostModel::peakOf(Isa isa) const {
+  for (int level = int(isa); level >= 0; --level)
+    if (auto it = peaks.find(std::string(isaName(Isa(level)))); it != peaks.end())
+      return &it->second;
+  return nullptr;
+}
+
 CostTerms CostModel::prior(const std::string &key) const {
-  auto it = peaks.find(std::string(isaName(isaOf(key))));
-  double peak = it != peaks.end() && it->second.f32 > 0 ? it->second.f32 : 1e10;
+  const Peak *known = peakOf(isaOf(key));
+  double peak = known && known->f32 > 0 ? known->f32 : 1e10;
   double unit = 1 / (kEta * peak);
   return {unit, kHeavyWork * unit, kStepWork * unit, kStartWork * unit, 1, 1, launch};
 }

@@ -47,6 +47,8 @@ struct CostModel {
   const CostTerms *termsOf(const std::string &key) const;
   /// The features as the columns that the terms multiply, on one thread: units, and seconds of plain reads.
   CostTerms columns(const CostFeatures &features, double footprint) const;
+  /// The peaks of a level, of the next lower one that has any, or null: profiles may be older than a level.
+  const Peak *peakOf(Isa isa) const;
   /// Terms to start from where nothing was measured: half of the peak, plain reads.
   CostTerms prior(const std::string &key) const;
 

@@ -6,8 +6,8 @@ namespace dspark::bench {
 extern const BandwidthLoops kBandwidthBaseline = {readBytes, copyBytes, fillBytes};
 
 Traffic::Traffic(Isa isa, int64_t readBytes, int64_t writtenBytes)
-    : isa(isa), readBytes(readBytes), writtenBytes(writtenBytes), from(size_t(readBytes / 4 + 16), 1.0f),
-      to(size_t(writtenBytes / 4 + 16), 1.0f) {}
+    : isa(vectorIsa(isa)), readBytes(readBytes), writtenBytes(writtenBytes),
+      from(size_t(readBytes / 4 + 16), 1.0f), to(size_t(writtenBytes / 4 + 16), 1.0f) {}
 
 void Traffic::run() {
   const BandwidthLoops &loops = isa == Isa::Avx512 ? kBandwidthAvx512

@@ -215,13 +215,13 @@ bool measure(const Case &c, Isa isa, double seconds) {
   runner.run();
   int repeats = std::max(1, int(1e-3 / std::max(threadSeconds() - start, 1e-7)));
   for (double end = threadSeconds() + seconds; threadSeconds() < end || times.size() < 5;) {
-    double peak = bench::integerPeak(isa, isa == Isa::Avx512), bytePeak = bench::integerPeak(isa, true);
+    double peak = bench::integerPeak(isa, isa >= Isa::Avx512), bytePeak = bench::integerPeak(isa, true);
     double begin = threadSeconds();
     for (int i = 0; i < repeats; ++i)
       runner.run();
     times.push_back((threadSeconds() - begin) / repeats);
     shares.push_back(runner.flops() / times.back() /
-                     std::max(peak, bench::integerPeak(isa, isa == Isa::Avx512)));
+                     std::max(peak, bench::integerPeak(isa, isa >= Isa::Avx512)));
     byteShares.push_back(runner.flops() / times.back() / bytePeak);
   }
   double median = quantile(times, 0.5);

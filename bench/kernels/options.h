@@ -32,7 +32,7 @@ inline std::optional<BenchOptions> parseBenchOptions(const char *program, double
     else if (arg == "--list")
       options.isListing = true;
     else if (arg.starts_with("-")) {
-      std::fprintf(stderr, "usage: %s [FILTER] [--isa baseline|avx2|avx512] [--seconds S] [--list]\n",
+      std::fprintf(stderr, "usage: %s [FILTER] [--isa baseline|avx2|avx512|amx] [--seconds S] [--list]\n",
                    program);
       return std::nullopt;
     } else

@@ -7,8 +7,9 @@
 // baseline level's. Then, for 1 to 512 rows, calls alternate with the limit, measured by the same thread:
 // reading as many bytes from a buffer of that size (up to 8 rows), and the peak of 8-bit products that are
 // added in 32 bits, or of multiply-adds for f32 arithmetic (AVX2 adds codes of up to 6 bits in 16 bits and
-// could exceed it). Printed: median time, GB/s of weights and the median share of the read, GOP/s and the
-// median share of the peak, and the time of 4 and 8 rows in units of one. Exit code 3 if a result is wrong.
+// could exceed it; at level amx it is that of six products in bf16, and weights in bf16 take three). Printed:
+// median time, GB/s of weights and the median share of the read, GOP/s and the median share of the peak, and
+// the time of 4 and 8 rows in units of one. Exit code 3 if a result is wrong.
 #include "bench/kernels/bandwidth.h"
 #include "bench/kernels/options.h"
 #include "bench/kernels/packed_product.h"
@@ -126,7 +127,8 @@ bool isRight(const Case &c, Weights &weights, Isa isa) {
 class ColdRead {
 public:
   ColdRead(Isa isa, size_t bytes)
-      : isa(isa), bytes(bytes), size(std::max<size_t>(kColdBytes, bytes)), memory(hugePages(size)) {
+      : isa(vectorIsa(isa)), bytes(bytes), size(std::max<size_t>(kColdBytes, bytes)),
+        memory(hugePages(size)) {
     std::memset(memory.get(), 1, size);
   }
   double seconds() {

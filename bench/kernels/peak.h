@@ -12,10 +12,11 @@ inline double threadSeconds() {
   return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
 }
 
-/// FLOP/s of this level's vectors over about 0.2 ms, the best of four.
+/// FLOP/s of this level's vectors over about 0.2 ms, the best of four. Level Amx: of its products in f32, six
+/// in bf16 for each, where those are more than its vectors do.
 double multiplyAddPeak(Isa isa);
 /// The same of 8-bit products added up in 32 bits: by pairs of 16-bit products, which is exact below VNNI, or
-/// by the u8 x s8 instruction, which saturates there.
+/// by the u8 x s8 instruction, which saturates there; level Amx has only the latter, by tiles.
 double integerPeak(Isa isa, bool isBytes);
 
 } // namespace dspark::bench

@@ -85,7 +85,7 @@ StatusOr<GeneratedCode> generateCode(ModuleOp module, std::optional<Isa> cap, in
     return code;
   CodegenOptions options;
   options.threads = threads;
-  for (int level = 0; level < kIsaCount; ++level) {
+  for (int level = 0; level < kVectorIsaCount; ++level) {
     if (cap && Isa(level) > *cap)
       break;
     StatusOr<FusedLibrary> library = compileFused(specs, Isa(level), options);

@@ -7,7 +7,7 @@ struct Level {
   int bits;
   bool masked;
 };
-constexpr Level kLevels[kIsaCount] = {
+constexpr Level kLevels[kVectorIsaCount] = {
     {"+sse2", 128, false},
     {"+avx2,+fma,+f16c,+bmi2", 256, true},
     {"+avx2,+fma,+f16c,+bmi2,+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx512vnni", 512, true},

@@ -127,7 +127,8 @@ typedef struct dspark_session_options {
   size_t struct_size;    /* sizeof(dspark_session_options), set by dspark_session_options_init */
   int32_t threads;       /* 0: as many as the affinity mask and cgroup quota allow */
   uint64_t memory_limit; /* bytes for tensors and scratch, weights not counted; 0: what the machine has */
-  const char *isa; /* highest instruction set: "baseline", "avx2", "avx512"; NULL: what the machine has */
+  const char
+      *isa; /* highest instruction set: "baseline", "avx2", "avx512", "amx"; NULL: what the machine has */
   int32_t
       refuse_native_code; /* not 0: generated code in the plan is not loaded; catalogue kernels do its work */
   int32_t profile;        /* not 0: measure every step (dspark_session_profile) */

@@ -100,9 +100,12 @@ struct Kernel {
   void (*run)(const KernelCall &, const KernelWork &, const KernelPart &);
 };
 
+/// Whether a row may run where `cap` is the highest level: one of level Amx only if tilesWork() (tiles.h).
+bool mayRun(const Kernel &row, Isa cap);
+
 /// The first row of `op` that accepts the call at level `cap`, or null. Rows are tried from the highest level
-/// down, in list order within a level. A row must exist for everything its shape function lets through, or
-/// null is returned and the runtime refuses the step by name.
+/// down, in list order within a level, those that mayRun(). A row must exist for
+/// everything its shape function lets through, or null is returned and the runtime refuses the step by name.
 const Kernel *selectKernel(std::string_view op, const KernelCall &call, Isa cap);
 
 /// All rows, for tests, benchmarks and dspark-dump.

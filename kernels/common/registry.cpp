@@ -1,4 +1,5 @@
 #include "kernels/common/families.h"
+#include "kernels/common/tiles.h"
 #include <algorithm>
 #include <unordered_map>
 
@@ -27,6 +28,8 @@ std::span<const Kernel> allKernels() {
   return all;
 }
 
+bool mayRun(const Kernel &row, Isa cap) { return row.isa <= cap && (row.isa != Isa::Amx || tilesWork()); }
+
 const Kernel *selectKernel(std::string_view op, const KernelCall &call, Isa cap) {
   static const auto index = [] {
     std::unordered_map<std::string_view, std::span<const Kernel>> map;
@@ -42,7 +45,7 @@ const Kernel *selectKernel(std::string_view op, const KernelCall &call, Isa cap)
   if (it == index.end())
     return nullptr;
   for (const Kernel &row : it->second)
-    if (row.isa <= cap && (!row.accepts || row.accepts(call)))
+    if (mayRun(row, cap) && (!row.accepts || row.accepts(call)))
       return &row;
   return nullptr;
 }

@@ -4,7 +4,7 @@
 // A convolution is the same product as a matmul with more than one tap: row r of tap t starts at a[t *
 // aStride + r], and padding is a row of zeros. The sum over (tap, k) runs in that order in every kernel, one
 // fused multiply-add after the other, so a row's result depends neither on the number of rows nor on how work
-// is cut (per ISA level).
+// is cut (per ISA level). Level Amx can multiply by tiles instead, in an order of its own (gemm_tiles.h).
 //
 // Plain data only: the files compiled for higher ISA levels include nothing else.
 #pragma once
@@ -22,6 +22,11 @@ inline constexpr int64_t kBlockTerms =
 inline constexpr int64_t kCopyStride =
     kBlockTerms + 16; // no multiple of a page, so that rows lie in different cache sets
 inline constexpr int64_t kGemmCopyFloats = kMaxTileRows * kCopyStride;
+
+/// Terms that tiles take at a time, and the room for the parts of that many: all rows and two panels, three
+/// bf16 for every f32.
+inline constexpr int64_t kGemmPartTerms = 256;
+inline constexpr int64_t kGemmPartElements = (kMaxTileRows + 2 * kPanel) * kGemmPartTerms * 3;
 
 struct GemmTile {
   const float *const *a; // [taps][aStride] addresses of rows, of which `rows` count
@@ -41,8 +46,9 @@ struct GemmTile {
   const float *residual; // of the first row and column, rows spaced as in c; or null
   SumEpilogue epilogue;
 
-  float *copy; // kGemmCopyFloats of scratch, or null: where long rows are gathered block by block (see
-               // gemm_loops.h)
+  float *copy;     // kGemmCopyFloats of scratch, or null: where long rows are gathered block by block (see
+                   // gemm_loops.h)
+  uint16_t *parts; // kGemmPartElements of scratch at a cache line, or null: no product by tiles
 };
 
 struct GemmOps {
@@ -57,10 +63,13 @@ struct GemmOps {
   int rowBlock; // rows that one register tile holds
 };
 
-extern const GemmOps gemmOpsBaseline, gemmOpsAvx2, gemmOpsAvx512;
+extern const GemmOps gemmOpsBaseline, gemmOpsAvx2, gemmOpsAvx512, gemmOpsAmx;
 
 inline const GemmOps &gemmOps(Isa isa) {
-  return isa == Isa::Avx512 ? gemmOpsAvx512 : isa == Isa::Avx2 ? gemmOpsAvx2 : gemmOpsBaseline;
+  return isa == Isa::Amx      ? gemmOpsAmx
+         : isa == Isa::Avx512 ? gemmOpsAvx512
+         : isa == Isa::Avx2   ? gemmOpsAvx2
+                              : gemmOpsBaseline;
 }
 
 } // namespace dspark

@@ -5,7 +5,7 @@
 // which takes bytes, adds its pairs in 16 bits and saturates at 2 * 255 * 127; it then needs a second
 // multiplication by ones to get to 32 bits, so that on machines with two multipliers (Zen) it is no faster
 // than widened pairs: 32 multiply-adds a cycle either way, twice what f32 does. AVX-512 has VNNI, which sums
-// four products of u8 x s8 in 32 bits.
+// four products of u8 x s8 in 32 bits; AMX does the same for tiles, seven times as many a cycle.
 //
 // Plain data only: the files compiled for higher ISA levels include nothing else.
 #pragma once
@@ -71,10 +71,13 @@ struct IgemmOps {
   void (*toFloats)(const int32_t *sums, const SumsToFloats &);
 };
 
-extern const IgemmOps igemmOpsBaseline, igemmOpsAvx2, igemmOpsAvx512;
+extern const IgemmOps igemmOpsBaseline, igemmOpsAvx2, igemmOpsAvx512, igemmOpsAmx;
 
 inline const IgemmOps &igemmOps(Isa isa) {
-  return isa == Isa::Avx512 ? igemmOpsAvx512 : isa == Isa::Avx2 ? igemmOpsAvx2 : igemmOpsBaseline;
+  return isa == Isa::Amx      ? igemmOpsAmx
+         : isa == Isa::Avx512 ? igemmOpsAvx512
+         : isa == Isa::Avx2   ? igemmOpsAvx2
+                              : igemmOpsBaseline;
 }
 
 /// A zero point of A in the form of the rows that `ops` makes.

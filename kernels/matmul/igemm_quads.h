@@ -38,9 +38,8 @@ template <int R, int P> void quadRows(const IgemmTile &tile, int64_t row, int64_
   }
 }
 
-template <int P> void quadPanels(const IgemmTile &tile, int64_t panel) {
+template <int P> void quadPanels(const IgemmTile &tile, int64_t panel, int64_t row = 0) {
   constexpr int kRows = 12;
-  int64_t row = 0;
   for (; row + kRows <= tile.rows; row += kRows)
     quadRows<kRows, P>(tile, row, panel);
   for (; row + 4 <= tile.rows; row += 4)
@@ -49,7 +48,7 @@ template <int P> void quadPanels(const IgemmTile &tile, int64_t panel) {
     quadRows<1, P>(tile, row, panel);
 }
 
-void quadTile(const IgemmTile &tile) {
+[[maybe_unused]] void quadTile(const IgemmTile &tile) {
   int64_t panel = 0;
   for (; panel + 2 <= tile.panels; panel += 2)
     quadPanels<2>(tile, panel);

@@ -1,6 +1,7 @@
 // matmul and matmul_dequant on f32 rows: cuts the product into tiles, gathers row addresses, and makes panels
 // of B in scratch where the plan holds none.
 #include "kernels/matmul/matmul_f32.h"
+#include "kernels/common/tiles.h"
 #include "kernels/matmul/gemm.h"
 #include "kernels/matmul/matmul_plan.h"
 #include <algorithm>
@@ -20,6 +21,7 @@ struct State {
   bool isDequant;
   int64_t groupPanels; // panels made in scratch at a time; 0 when B is read as it is
   int64_t copyAt, panelsAt, transposedAt, scaleAt; // offsets into scratch, in floats
+  int64_t partsAt;                                 // the same, or -1: no tiles
 };
 static_assert(sizeof(State) <= 512);
 
@@ -30,7 +32,7 @@ int64_t take(int64_t &used, int64_t floats) {
   return at;
 }
 
-void prepareF32(const KernelCall &call, KernelWork &work, bool isDequant) {
+void prepareF32(const KernelCall &call, KernelWork &work, bool isDequant, bool hasTiles = false) {
   State &state = work.make<State>();
   MatmulPlan &plan = state.plan;
   bool packed = !call.attrs.s("packed", "").empty();
@@ -47,6 +49,7 @@ void prepareF32(const KernelCall &call, KernelWork &work, bool isDequant) {
   state.scaleAt = take(used, isDequant ? state.groupPanels * kPanel : 0);
   state.transposedAt = take(used, plan.aTerm != 1 ? rows * plan.k : 0);
   state.copyAt = take(used, plan.k > kBlockTerms ? kGemmCopyFloats : 0);
+  state.partsAt = hasTiles ? take(used, kGemmPartElements / 2) : -1;
   work.scratchPerThread = size_t(used) * sizeof(float);
   work.flops = 2.0 * double(plan.m) * double(plan.n) * double(plan.k) * double(plan.batches);
   work.bytes =
@@ -126,6 +129,7 @@ void runTile(const KernelCall &call, const State &state, const GemmOps &ops, con
   tile.panelStride = plan.k * kPanel;
   tile.epilogue = plan.epilogue;
   tile.copy = plan.k > kBlockTerms ? scratch + state.copyAt : nullptr;
+  tile.parts = state.partsAt < 0 ? nullptr : reinterpret_cast<uint16_t *>(scratch + state.partsAt);
   // All columns at once where B is packed, else as many as are packed at a time.
   int64_t step = state.groupPanels ? state.groupPanels * kPanel : range.columns;
   for (int64_t done = 0; done < range.columns; done += step) {
@@ -149,17 +153,29 @@ void runTile(const KernelCall &call, const State &state, const GemmOps &ops, con
 } // namespace
 
 bool acceptsMatmulF32(const KernelCall &call) { return call.in[0].type == DType::F32; }
+bool acceptsMatmulTiles(const KernelCall &call) {
+  if (!acceptsMatmulF32(call) || call.attrs.s("packed", "").empty())
+    return false;
+  constexpr int64_t kFewestWeights = 512 * 1024, kFewestTerms = 64, kFewestColumns = 32;
+  MatmulPlan plan;
+  plan.read(call.in[0], call.in[1], call.out[0], call.attrs.i("trans_a", 0) != 0,
+            call.attrs.i("trans_b", 0) != 0, true);
+  return plan.k >= kFewestTerms && plan.n >= kFewestColumns && plan.k * plan.n >= kFewestWeights;
+}
 
 void prepareMatmulF32(const KernelCall &call, KernelWork &work) { prepareF32(call, work, false); }
+void prepareMatmulTiles(const KernelCall &call, KernelWork &work) { prepareF32(call, work, false, true); }
 void prepareMatmulDequant(const KernelCall &call, KernelWork &work) { prepareF32(call, work, true); }
 
 template <Isa isa> void runMatmulF32(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const State &state = work.get<State>();
+  TileScope tiles(isa);
   for (uint32_t tile = part.begin; tile < part.end; ++tile)
     runTile(call, state, gemmOps(isa), matmulTile(state.plan, tile), reinterpret_cast<float *>(part.scratch));
 }
 template void runMatmulF32<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runMatmulF32<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runMatmulF32<Isa::Avx512>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runMatmulF32<Isa::Amx>(const KernelCall &, const KernelWork &, const KernelPart &);
 
 } // namespace dspark

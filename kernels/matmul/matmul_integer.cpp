@@ -1,6 +1,7 @@
 // Integer matmuls: the rows of a tile are brought to the form that igemm.h multiplies, then panel by panel of
 // B is multiplied and its sums are stored. B is packed in the plan, or by each tile where it is no constant.
 #include "kernels/matmul/matmul_integer.h"
+#include "kernels/common/tiles.h"
 #include "kernels/matmul/igemm.h"
 #include "kernels/matmul/integer_result.h"
 #include "kernels/matmul/matmul_plan.h"
@@ -137,11 +138,13 @@ void prepareQlinearMatmul(const KernelCall &call, KernelWork &work) { prepare(ca
 template <Isa isa>
 void runMatmulInteger(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const State &state = work.get<State>();
+  TileScope tiles(isa);
   for (uint32_t index = part.begin; index < part.end; ++index)
     Tile{call, state, igemmOps(isa), matmulTile(state.plan, index), part.scratch}.run();
 }
 template void runMatmulInteger<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runMatmulInteger<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runMatmulInteger<Isa::Avx512>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runMatmulInteger<Isa::Amx>(const KernelCall &, const KernelWork &, const KernelPart &);
 
 } // namespace dspark

@@ -1,7 +1,8 @@
-// matmul with packed weights. Phase 0 quantises (or widens) the rows of A into shared scratch, phase 1
+// matmul with packed weights. Phase 0 quantises (widens, splits) the rows of A into shared scratch, phase 1
 // multiplies; with f32 rows and f32 arithmetic there is only the product.
 #include "kernels/matmul/matmul_packed.h"
 #include "kernels/common/element.h"
+#include "kernels/common/tiles.h"
 #include "kernels/matmul/matmul_plan.h"
 #include "kernels/matmul/packed.h"
 #include <algorithm>
@@ -13,6 +14,7 @@ struct State {
   PackedFormat format;
   Epilogue epilogue;
   bool isInt8, isGated, isWidened; // isWidened: A and the result are f16 or bf16
+  int parts;                       // that phase 0 splits rows into, or 0
   int64_t m, k, n;                 // n: columns of the result
   int64_t steps, panelBytes;
   int64_t resultAt; // floats into a thread's scratch, when widened: [rows][16] columns, bias, residual
@@ -52,6 +54,11 @@ void widen(const TensorView &t, int64_t at, int64_t n, float *out) {
   });
 }
 
+SplitRows splitRowsAt(const State &state, std::byte *shared, int64_t row) {
+  int64_t elements = SplitRows::rowElementsOf(state.k, state.parts);
+  return {reinterpret_cast<uint16_t *>(shared) + row * elements, elements, state.parts};
+}
+
 QuantizedRows rowsAt(const State &state, const PackedOps &ops, std::byte *shared, int64_t row) {
   QuantizedRows rows = {reinterpret_cast<uint8_t *>(shared), state.steps, ops.codeBytes(state.format)};
   rows.records += row * rows.rowBytes();
@@ -63,14 +70,17 @@ void prepareRows(const KernelCall &call, const State &state, const PackedOps &op
   for (uint32_t tile = part.begin; tile < part.end; ++tile) {
     Share rows = share(state.m, tile, tiles);
     for (int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
-      float *wide = reinterpret_cast<float *>(state.isInt8 ? part.scratch : part.shared);
-      if (!state.isInt8)
+      bool isKept = !state.isInt8 && !state.parts;
+      float *wide = reinterpret_cast<float *>(isKept ? part.shared : part.scratch);
+      if (isKept)
         wide += row * state.k;
       if (state.isWidened)
         widen(call.in[0], row * state.k, state.k, wide);
+      const float *from = state.isWidened ? wide : past(call.in[0].as<float>(), row * state.k);
       if (state.isInt8)
-        ops.quantize(state.isWidened ? wide : past(call.in[0].as<float>(), row * state.k), state.k,
-                     state.format, rowsAt(state, ops, part.shared, row));
+        ops.quantize(from, state.k, state.format, rowsAt(state, ops, part.shared, row));
+      else if (state.parts)
+        ops.split(from, state.k, splitRowsAt(state, part.shared, row));
     }
   }
 }
@@ -119,6 +129,7 @@ void product(const KernelCall &call, const State &state, const PackedOps &ops, c
   tile.isInt8 = state.isInt8;
   tile.isGated = state.isGated;
   tile.quantized = rowsAt(state, ops, part.shared, rows.begin);
+  tile.split = splitRowsAt(state, part.shared, rows.begin);
   tile.a = state.isWidened ? reinterpret_cast<const float *>(part.shared) : call.in[0].as<float>();
   tile.a = past(tile.a, rows.begin * state.k);
   tile.aRow = state.k;
@@ -139,13 +150,7 @@ void product(const KernelCall &call, const State &state, const PackedOps &ops, c
   }
 }
 
-} // namespace
-
-bool acceptsMatmulPacked(const KernelCall &call) {
-  return PackedFormat::named(call.attrs.s("packed", "")).has_value();
-}
-
-void prepareMatmulPacked(const KernelCall &call, KernelWork &work) {
+void prepare(const KernelCall &call, KernelWork &work, bool hasTiles) {
   State &state = work.make<State>();
   state.format = *PackedFormat::named(call.attrs.s("packed", ""));
   state.epilogue.read(call.attrs);
@@ -158,7 +163,9 @@ void prepareMatmulPacked(const KernelCall &call, KernelWork &work) {
   state.n = call.out[0].dim(call.out[0].rank - 1);
   state.steps = (state.k + kStepTerms - 1) / kStepTerms;
   state.panelBytes = state.format.panelBytes(state.k);
-  state.hasRows = state.isInt8 || state.isWidened;
+  bool isSplit = hasTiles && state.format.code == CodeKind::BF16;
+  state.parts = !isSplit ? 0 : a.type == DType::BF16 ? 1 : 3;
+  state.hasRows = state.isInt8 || state.isWidened || state.parts;
   if (state.hasRows) {
     work.phases = 2;
     work.tiles[0] =
@@ -167,6 +174,9 @@ void prepareMatmulPacked(const KernelCall &call, KernelWork &work) {
   cut(state, work);
   if (state.isInt8) // codes split in two, at most
     work.scratchShared = size_t(state.m * QuantizedRows::rowBytes(state.steps, 2 * kStepTerms));
+  else if (state.parts)
+    work.scratchShared =
+        size_t(SplitRows::rowsOf(state.m) * SplitRows::rowElementsOf(state.k, state.parts) * 2);
   else if (state.isWidened)
     work.scratchShared = size_t(state.m * state.k * 4);
   state.resultAt = kPackedScratchFloats;
@@ -180,11 +190,21 @@ void prepareMatmulPacked(const KernelCall &call, KernelWork &work) {
       panels * double(state.panelBytes) + double(state.m) * double(state.k + state.n) * dtypeBits(a.type) / 8;
 }
 
+} // namespace
+
+bool acceptsMatmulPacked(const KernelCall &call) {
+  return PackedFormat::named(call.attrs.s("packed", "")).has_value();
+}
+
+void prepareMatmulPacked(const KernelCall &call, KernelWork &work) { prepare(call, work, false); }
+void prepareMatmulPackedTiles(const KernelCall &call, KernelWork &work) { prepare(call, work, true); }
+
 template <Isa isa>
 void runMatmulPacked(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const State &state = work.get<State>();
   if (state.hasRows && part.phase == 0)
     return prepareRows(call, state, packedOps(isa), part, work.tiles[0]);
+  TileScope tiles(isa, state.isInt8 ? TileDepth::Half : TileDepth::Whole);
   for (uint32_t tile = part.begin; tile < part.end; ++tile)
     product(call, state, packedOps(isa), part, tile);
 }
@@ -192,5 +212,6 @@ void runMatmulPacked(const KernelCall &call, const KernelWork &work, const Kerne
 template void runMatmulPacked<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runMatmulPacked<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runMatmulPacked<Isa::Avx512>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runMatmulPacked<Isa::Amx>(const KernelCall &, const KernelWork &, const KernelPart &);
 
 } // namespace dspark

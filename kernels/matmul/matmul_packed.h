@@ -6,6 +6,8 @@ namespace dspark {
 
 bool acceptsMatmulPacked(const KernelCall &call);
 void prepareMatmulPacked(const KernelCall &call, KernelWork &work);
+/// For level Amx: rows are split where the weights are bf16 (packed_tiles.h).
+void prepareMatmulPackedTiles(const KernelCall &call, KernelWork &work);
 template <Isa isa>
 void runMatmulPacked(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 

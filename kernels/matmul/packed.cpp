@@ -2,5 +2,6 @@
 #include "kernels/matmul/packed_loops.h"
 
 namespace dspark {
-const PackedOps packedOpsBaseline = {packedTile, quantizeRow, rowCodeBytesOf, packedColumn};
+const PackedOps packedOpsBaseline = {packedTile<panelSums>, quantizeRow, rowCodeBytesOf, packedColumn,
+                                     nullptr};
 } // namespace dspark

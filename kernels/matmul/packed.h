@@ -11,9 +11,9 @@
 //
 // (for ZeroKind::Offset: the integer sum alone, then sum = fma(offset, row scale * sum of codes, sum)).
 // *f32*: weights become f32 exactly as their format defines them, and four chains of multiply-adds per chunk
-// (terms 0, 4, 8 ..., 1, 5, 9 ... and so on) are added up in that order. Both orders depend on nothing but K,
-// so a row's result is the same whatever rows are computed beside it and however the work is cut (per ISA
-// level).
+// (terms 0, 4, 8 ..., 1, 5, 9 ... and so on) are added up in that order; at level Amx weights in bf16 take
+// tiles (packed_tiles.h). All orders depend on nothing but K, so a row's result is the same whatever rows are
+// computed beside it and however the work is cut (per ISA level).
 //
 // Plain data only: the files compiled for higher ISA levels include nothing else.
 #pragma once
@@ -47,12 +47,29 @@ struct QuantizedRows {
   }
 };
 
+/// Rows of A as sums of bf16 (bf16_parts.h): per row `count` parts of partElements(k), one after the other.
+/// Tiles read 16 rows at a time, so that rowsOf(rows) must exist; what is in those beyond does not matter.
+struct SplitRows {
+  uint16_t *parts; // rows rowElements apart
+  int64_t rowElements;
+  int count; // 3, 1 where rows were bf16 from the start, 0 where rows are not split
+
+  static int64_t partElements(int64_t k) { return (k + kStepTerms - 1) / kStepTerms * kStepTerms; }
+  /// As in QuantizedRows, no multiple of 1 KiB.
+  static int64_t rowElementsOf(int64_t k, int count) {
+    int64_t elements = partElements(k) * count;
+    return elements + (elements % 512 == 0 ? kStepTerms : 0);
+  }
+  static int64_t rowsOf(int64_t rows) { return rows + 15; }
+};
+
 struct PackedTile {
   PackedFormat format;
   const uint8_t *panels; // the first panel
   int64_t panelBytes, k, rows, columns;
   bool isInt8;
   QuantizedRows quantized; // from this tile's first row on; with isInt8
+  SplitRows split;         // the same
   const float *a;          // otherwise, row-major
   int64_t aRow;
 
@@ -82,12 +99,17 @@ struct PackedOps {
   int64_t (*codeBytes)(const PackedFormat &format);
   /// The k weights of one of a panel's columns.
   void (*column)(const PackedFormat &format, const uint8_t *panel, int64_t column, int64_t k, float *out);
+  /// Splits one row of k terms for weights in bf16; null at levels that multiply them in f32.
+  void (*split)(const float *row, int64_t k, const SplitRows &out);
 };
 
-extern const PackedOps packedOpsBaseline, packedOpsAvx2, packedOpsAvx512;
+extern const PackedOps packedOpsBaseline, packedOpsAvx2, packedOpsAvx512, packedOpsAmx;
 
 inline const PackedOps &packedOps(Isa isa) {
-  return isa == Isa::Avx512 ? packedOpsAvx512 : isa == Isa::Avx2 ? packedOpsAvx2 : packedOpsBaseline;
+  return isa == Isa::Amx      ? packedOpsAmx
+         : isa == Isa::Avx512 ? packedOpsAvx512
+         : isa == Isa::Avx2   ? packedOpsAvx2
+                              : packedOpsBaseline;
 }
 
 } // namespace dspark

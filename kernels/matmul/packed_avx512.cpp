@@ -2,5 +2,5 @@
 #include "kernels/matmul/packed_loops.h"
 
 namespace dspark {
-const PackedOps packedOpsAvx512 = {packedTile, quantizeRow, rowCodeBytesOf, packedColumn};
+const PackedOps packedOpsAvx512 = {packedTile<panelSums>, quantizeRow, rowCodeBytesOf, packedColumn, nullptr};
 } // namespace dspark

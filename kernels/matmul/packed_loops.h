@@ -34,12 +34,12 @@ void finishPanel(const PackedTile &tile, int64_t column, const float *sums, cons
     }
 }
 
-void packedTile(const PackedTile &tile) {
+template <auto PanelSums> void packedTile(const PackedTile &tile) {
   float *sums = tile.scratch, *gate = sums + kPackedRows * kPackedColumns;
   for (int64_t column = 0, panel = 0; column < tile.columns; column += kPackedColumns) {
     if (tile.isGated)
-      panelSums(tile, panel++, gate);
-    panelSums(tile, panel++, sums);
+      PanelSums(tile, panel++, gate);
+    PanelSums(tile, panel++, sums);
     finishPanel(tile, column, sums, tile.isGated ? gate : nullptr);
   }
 }

@@ -20,7 +20,7 @@ constexpr uint32_t kMaxTiles = 1u << 30;
 const Kernel *preferredKernel(std::string_view name, std::string_view op, const KernelCall &call, Isa cap,
                               const Kernel *otherwise) {
   for (const Kernel &row : allKernels())
-    if (name == row.name && op == row.op && row.isa <= cap && (!row.accepts || row.accepts(call)))
+    if (name == row.name && op == row.op && mayRun(row, cap) && (!row.accepts || row.accepts(call)))
       return &row;
   return otherwise;
 }

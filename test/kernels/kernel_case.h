@@ -5,6 +5,7 @@
 #pragma once
 #include "kernels/common/catalogue.h"
 #include "kernels/common/kernel.h"
+#include "kernels/common/tiles.h"
 #include "test/kernels/guarded.h"
 #include <cstring>
 #include <deque>
@@ -196,11 +197,24 @@ inline std::vector<Tensor> runRow(const Kernel &row, std::vector<Tensor> &in, co
   return out;
 }
 
-/// Rows of an operator that this machine can run, by the name's beginning.
+/// tiles_test is the program whose tiles are in software (test/tiles): of its rows those of level Amx are
+/// what it tests, and the baseline's what some tests compare with.
+#ifdef DSPARK_SOFTWARE_TILES
+inline constexpr bool kHasSoftwareTiles = true;
+#else
+inline constexpr bool kHasSoftwareTiles = false;
+#endif
+inline bool runsTiles() { return kHasSoftwareTiles || (machineIsa() == Isa::Amx && tilesWork()); }
+inline bool runsHere(const Kernel &row) {
+  bool isTested = row.isa == Isa::Amx || row.isa == Isa::Baseline;
+  return kHasSoftwareTiles ? isTested : mayRun(row, machineIsa());
+}
+
+/// Rows of an operator that this program can run.
 inline std::vector<const Kernel *> rowsOf(std::string_view op) {
   std::vector<const Kernel *> rows;
   for (const Kernel &row : allKernels())
-    if (row.op == op && row.isa <= machineIsa())
+    if (row.op == op && runsHere(row))
       rows.push_back(&row);
   return rows;
 }

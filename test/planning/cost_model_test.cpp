@@ -76,6 +76,7 @@ TEST(CostModel, LevelsWithoutTermsTakeThoseOfTheLevelBelow) {
   ASSERT_NE(model.termsOf("conv_f32_avx512"), nullptr);
   EXPECT_EQ((*model.termsOf("conv_f32_avx512"))[0], 1);
   EXPECT_EQ((*model.termsOf("matmul_packed_avx512/q8_0/int8"))[0], 2);
+  EXPECT_EQ((*model.termsOf("conv_f32_amx"))[0], 1);
   EXPECT_EQ(model.termsOf("matmul_packed_avx512/q4_0/int8"), nullptr);
   EXPECT_EQ(model.termsOf("conv_f32"), nullptr);            // never those of a higher level
   EXPECT_EQ((*model.termsOf("conv_f32_avx512/3s1"))[0], 1); // a variant without terms takes its kernel's

@@ -97,7 +97,8 @@ struct Limits {
   Limits(const CostModel &machine, double weights, int threads) {
     auto level = std::ranges::find_if(machine.levels, [&](const auto &l) { return l.bytes >= weights; });
     bytesPerSecond = (level == machine.levels.end() ? machine.levels.back() : *level).allPerSecond;
-    opsPerSecond = machine.peaks.at(std::string(isaName(activeIsa()))).int8 * threads;
+    const Peak *peak = machine.peakOf(activeIsa());
+    opsPerSecond = peak ? peak->int8 * threads : 0;
   }
 };
 

@@ -22,7 +22,7 @@ double ownTime() {
 }
 
 const bench::BandwidthLoops &loops() {
-  Isa isa = machineIsa();
+  Isa isa = vectorIsa(machineIsa());
   return isa == Isa::Avx512 ? bench::kBandwidthAvx512
          : isa == Isa::Avx2 ? bench::kBandwidthAvx2
                             : bench::kBandwidthBaseline;

@@ -18,7 +18,7 @@ namespace {
 constexpr const char *kFooter = R"(exit codes:
   0 fine, 1 usage or file trouble, 2 not supported by this runtime or machine, 3 a result differs, 4 out of memory
 environment:
-  DSPARK_ISA=baseline|avx2|avx512   no kernel above this level
+  DSPARK_ISA=baseline|avx2|avx512|amx   no kernel above this level
 examples:
   dspark-rt model.dsp                                  random inputs, a summary of the outputs
   dspark-rt model.dsp --input x=x.npy --output y.npz   your inputs, your outputs
@@ -397,7 +397,7 @@ int main(int argc, char **argv) {
       "file of what adaptation has learned, read and written (default: PLAN.learned, with devices)");
   app.add_flag("--virtual-time", options.session.virtualTime,
                "simulate: adapt to the times that devices claim and the generic profile predicts");
-  app.add_option("--isa", isa, "highest instruction set to use: baseline, avx2, avx512");
+  app.add_option("--isa", isa, "highest instruction set to use: baseline, avx2, avx512, amx");
   app.add_option("--memory-limit", options.session.memoryLimit, "for tensors and scratch, e.g. 512MB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--bench", options.benchSeconds, "repeat the run for so many seconds and print the median")
@@ -422,7 +422,7 @@ int main(int argc, char **argv) {
     return app.exit(error) == 0 ? 0 : 1;
   }
   if (!isa.empty() && !isaFromName(isa, options.session.isa)) {
-    std::cerr << "dspark-rt: --isa expects baseline, avx2 or avx512, found '" << isa << "'\n";
+    std::cerr << "dspark-rt: --isa expects baseline, avx2, avx512 or amx, found '" << isa << "'\n";
     return 1;
   }
   if (adapting->count() > 0)

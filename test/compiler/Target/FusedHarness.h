@@ -15,7 +15,7 @@ namespace dspark::test {
 /// The levels that this machine can run.
 inline std::vector<Isa> runnableLevels() {
   std::vector<Isa> levels;
-  for (int i = 0; i <= int(machineIsa()); ++i)
+  for (int i = 0; i <= int(vectorIsa(machineIsa())); ++i)
     levels.push_back(Isa(i));
   return levels;
 }

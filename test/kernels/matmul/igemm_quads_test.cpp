@@ -1,38 +1,6 @@
 // The loops that AVX-512 compiles with VNNI, here with the instruction in software, so that machines without
 // it test them too.
-#include <cstdint>
-
-namespace dspark {
-namespace {
-struct QuadSums {
-  int32_t lane[16];
-};
-QuadSums loadQuads(const void *p) {
-  QuadSums v;
-  __builtin_memcpy(&v, p, sizeof(v));
-  return v;
-}
-void storeQuads(void *p, QuadSums v) { __builtin_memcpy(p, &v, sizeof(v)); }
-QuadSums splatQuad(int32_t terms) {
-  QuadSums v;
-  for (int32_t &lane : v.lane)
-    lane = terms;
-  return v;
-}
-// vpdpbusd: four products of an unsigned and a signed byte are added to 32 bits.
-QuadSums dotQuads(QuadSums sum, QuadSums a, QuadSums b) {
-  for (int i = 0; i < 16; ++i)
-    for (int byte = 0; byte < 4; ++byte)
-      sum.lane[i] += int32_t(uint8_t(a.lane[i] >> 8 * byte)) * int32_t(int8_t(b.lane[i] >> 8 * byte));
-  return sum;
-}
-QuadSums takeOff(QuadSums sum, QuadSums columns, int32_t zero) {
-  for (int i = 0; i < 16; ++i)
-    sum.lane[i] -= columns.lane[i] * zero;
-  return sum;
-}
-} // namespace
-} // namespace dspark
+#include "test/kernels/matmul/software_quads.h"
 
 #include "kernels/matmul/igemm_quads.h"
 #include <gtest/gtest.h>
