@@ -15,9 +15,11 @@ def text(value):
 
 
 def value(item):
-    """Python's types to GGUF's: int is u32, float f32, lists are of their first item's type."""
+    """Python's types to GGUF's: int is u32, float f32, lists are of their first item's type; numpy's i32 stays."""
     if isinstance(item, bool):
         return BOOL, struct.pack("<?", item)
+    if isinstance(item, np.int32):
+        return I32, struct.pack("<i", item)
     if isinstance(item, int):
         return U32, struct.pack("<I", item)
     if isinstance(item, float):

@@ -138,7 +138,7 @@ class Decoder:
                   f"{a}.attention.head_count_kv": t.kvHeads, f"{a}.attention.key_length": t.headSize,
                   f"{a}.attention.value_length": t.headSize, f"{a}.attention.layer_norm_rms_epsilon": t.epsilon,
                   f"{a}.rope.freq_base": t.ropeBase, "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2",
-                  "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": [1] * t.vocabulary,
+                  "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": [np.int32(1)] * t.vocabulary,
                   "tokenizer.ggml.merges": ["a b"]}
         if t.experts:
             values |= {f"{a}.expert_count": t.experts, f"{a}.expert_used_count": t.used,

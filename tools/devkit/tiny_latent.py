@@ -65,16 +65,15 @@ class Decoder(tiny_decoders.Decoder):
 
     def furtherValues(self):
         t = self.t
-        values = {"attention.kv_lora_rank": t.rank, "attention.key_length": t.plain + t.rotated, "attention.value_length": t.value,
+        values = {"attention.q_lora_rank": t.queryRank, "leading_dense_block_count": 1 if t.experts else t.layers,
+                  "expert_feed_forward_length": t.feedForward, "expert_shared_count": t.shared, "attention.kv_lora_rank": t.rank, "attention.key_length": t.plain + t.rotated, "attention.value_length": t.value,
                   "attention.head_count_kv": t.heads}
         if t.isSplit:
             values |= {"attention.key_length": t.rank + t.rotated, "attention.value_length": t.rank, "attention.head_count_kv": 1,
                        "attention.key_length_mla": t.plain + t.rotated, "attention.value_length_mla": t.value}
-        if t.queryRank:
-            values["attention.q_lora_rank"] = t.queryRank
         if t.experts:
             values |= {"expert_gating_func": 2 if t.isSigmoid else 1, "expert_weights_norm": t.isSigmoid, "expert_weights_scale": t.scale,
-                       "expert_group_count": t.groups, "expert_group_used_count": t.usedGroups, "expert_shared_count": t.shared}
+                       "expert_group_count": t.groups, "expert_group_used_count": t.usedGroups}
         if t.yarnFactor != 1:
             values |= {"rope.scaling.type": "yarn", "rope.scaling.factor": t.yarnFactor, "rope.scaling.original_context_length": 64,
                        "rope.scaling.yarn_log_multiplier": t.logMultiplier}
