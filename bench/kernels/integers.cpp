@@ -99,12 +99,15 @@ public:
     row = selectKernel(op(), call, isa);
     row->prepare(call, work);
     scratch.resize(work.scratchPerThread + 64);
+    shared.resize(work.scratchShared + 64);
   }
 
   void run() {
-    auto *aligned =
-        reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) & ~63ull);
-    row->run(call, work, {0, work.tiles[0], 0, 0, aligned, nullptr});
+    auto aligned = [](std::vector<std::byte> &v) {
+      return reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(v.data()) + 63) & ~63ull);
+    };
+    for (int phase = 0; phase < work.phases; ++phase)
+      row->run(call, work, {0, work.tiles[phase], phase, 0, aligned(scratch), aligned(shared)});
   }
   bool isRight() {
     for (int i = 0; i < 200; ++i) {
@@ -190,7 +193,7 @@ private:
 
   Case c;
   std::vector<Tensor> operands;
-  std::vector<std::byte> weights, scratch;
+  std::vector<std::byte> weights, scratch, shared;
   std::vector<uint8_t> y;
   std::vector<int64_t> yDims, numbers;
   const char *layout = "";

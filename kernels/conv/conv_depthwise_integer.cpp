@@ -17,7 +17,7 @@ struct State {
   ConvPlan conv;
   int64_t tiles, pairs, blocks;
   // Offsets into a thread's scratch; the table of taps comes first.
-  int64_t weights, start, padding, sums;
+  int64_t weights, start, padding, columns;
 };
 static_assert(sizeof(State) <= 512);
 
@@ -40,13 +40,17 @@ struct Tile {
   int16_t *weights = reinterpret_cast<int16_t *>(scratch + state.weights);
   int32_t *start = reinterpret_cast<int32_t *>(scratch + state.start);
   std::byte *padding = scratch + state.padding;
-  int32_t *sums = reinterpret_cast<int32_t *>(scratch + state.sums);
-  int64_t channels = std::min(conv.outChannels, kDepthwiseChannels); // of a block
+  ResultColumns *columns = reinterpret_cast<ResultColumns *>(scratch + state.columns); // per block
+  int64_t channels = std::min(conv.outChannels, kDepthwiseChannels);                   // of a block
   bool isSigned = call.in[0].type == DType::I8;
+  IntegerResult result = IntegerResult(call, kQlinear);
 
-  int16_t *blockWeights(int64_t block) { return weights + block * state.pairs * 2 * kDepthwiseChannels; }
+  int16_t *blockWeights(int64_t block) const {
+    return weights + block * state.pairs * 2 * kDepthwiseChannels;
+  }
 
-  void widenWeights() {
+  // Weights and what else is the same for all pixels.
+  void startBlocks() {
     const TensorView &w = call.in[3];
     PanelZeros zeros(w, call.in[5]);
     std::memset(padding, zeroAt(call.in[2], 0), size_t(conv.outChannels));
@@ -56,13 +60,37 @@ struct Tile {
       int16_t zero[kIntegerColumns];
       zeros.read(c, channels, zero);
       ops.widen(w.as<int8_t>() + c, conv.taps, conv.outChannels, channels, zero, blockWeights(block));
-      // What a pixel of zero points only would sum to.
-      int32_t *from = start + block * kDepthwiseChannels;
+      // What a pixel of zero points only would sum to is taken off.
+      int32_t *from = start + block * kDepthwiseChannels, sums[kDepthwiseChannels];
       std::fill_n(from, kDepthwiseChannels, 0);
-      sumRow(block, 1, false);
+      ops.row(rowOf(block, 1, false, sums, nullptr));
       for (int64_t j = 0; j < kDepthwiseChannels; ++j)
         from[j] = -sums[j];
+      result.read(c, channels, *new (columns + block) ResultColumns);
     }
+  }
+
+  // Outputs that follow each other. Where all taps lie inside, the first one's taps serve all.
+  QDepthwiseRow rowOf(int64_t block, int64_t pixels, bool isInner, int32_t *sums,
+                      const SumsResult *result) const {
+    return {table,
+            isInner ? 0 : 2 * state.pairs,
+            isInner ? conv.stride[2] * conv.inChannels : 0,
+            pixels,
+            state.pairs,
+            blockAt(conv, block),
+            channels,
+            isSigned,
+            blockWeights(block),
+            start + block * kDepthwiseChannels,
+            sums,
+            result};
+  }
+
+  // Whether all taps of output coordinate o lie inside the image along one axis.
+  bool isInside(int axis, int64_t o) const {
+    int64_t first = o * conv.stride[axis] - conv.pad[axis];
+    return first >= 0 && first + (conv.kernel[axis] - 1) * conv.dilation[axis] < conv.in[axis];
   }
 
   // Input pixels that outputs [o2, end) of a row read, tap by tap; an odd number of taps is filled up.
@@ -85,26 +113,12 @@ struct Tile {
     }
   }
 
-  // Whether all taps of output coordinate o lie inside the image along one axis.
-  bool isInside(int axis, int64_t o) const {
-    int64_t first = o * conv.stride[axis] - conv.pad[axis];
-    return first >= 0 && first + (conv.kernel[axis] - 1) * conv.dilation[axis] < conv.in[axis];
-  }
-
-  // Sums of outputs that follow each other, for one block. Where all taps lie inside, the first output's
-  // serve all.
-  void sumRow(int64_t block, int64_t pixels, bool isInner) {
-    ops.row({table, isInner ? 0 : 2 * state.pairs, isInner ? conv.stride[2] * conv.inChannels : 0, pixels,
-             state.pairs, blockAt(conv, block), channels, isSigned, blockWeights(block),
-             start + block * kDepthwiseChannels, sums});
-  }
-
   // Outputs [begin, end) of row `index`.
   struct Piece {
     int64_t begin, end;
     bool isInner;
   };
-  void runPiece(int64_t index, const Piece &piece, IntegerResult &result) {
+  void runPiece(int64_t index, const Piece &piece) {
     int64_t o1 = index % conv.out[1], o0 = index / conv.out[1] % conv.out[0],
             n = index / (conv.out[1] * conv.out[0]);
     if (piece.begin >= piece.end)
@@ -113,16 +127,16 @@ struct Tile {
              piece.isInner ? piece.begin + 1 : piece.end);
     if (piece.isInner && conv.taps % 2 != 0)
       table[conv.taps] = table[0]; // its weight is 0, but it moves on with the others
+    int64_t pixels = piece.end - piece.begin;
     for (int64_t block = 0; block < state.blocks; ++block) {
-      int64_t c = blockAt(conv, block), at = (index * conv.out[2] + piece.begin) * conv.outChannels + c;
-      sumRow(block, piece.end - piece.begin, piece.isInner);
-      result.choose(c, channels);
-      result.store(igemmOps(isa), sums, piece.end - piece.begin, 0,
-                   call.out[0].as<std::byte>() + at * result.elementBytes(), conv.outChannels);
+      int64_t at = (index * conv.out[2] + piece.begin) * conv.outChannels + blockAt(conv, block);
+      SumsResult to = result.result(
+          columns[block], pixels, call.out[0].as<std::byte>() + at * result.elementBytes(), conv.outChannels);
+      ops.row(rowOf(block, pixels, piece.isInner, nullptr, &to));
     }
   }
 
-  void runRow(int64_t index, IntegerResult &result) {
+  void runRow(int64_t index) {
     int64_t begin = 0, end = 0; // outputs whose taps all lie inside
     if (isInside(0, index / conv.out[1] % conv.out[0]) && isInside(1, index % conv.out[1])) {
       while (begin < conv.out[2] && !isInside(2, begin))
@@ -130,9 +144,9 @@ struct Tile {
       for (end = begin; end < conv.out[2] && isInside(2, end);)
         ++end;
     }
-    runPiece(index, {0, begin, false}, result);
-    runPiece(index, {begin, end, true}, result);
-    runPiece(index, {end, conv.out[2], false}, result);
+    runPiece(index, {0, begin, false});
+    runPiece(index, {begin, end, true});
+    runPiece(index, {end, conv.out[2], false});
   }
 
   void run(int64_t index) {
@@ -140,10 +154,9 @@ struct Tile {
     int64_t first = rows * index / state.tiles, end = rows * (index + 1) / state.tiles;
     if (first >= end || conv.out[2] == 0 || channels == 0)
       return;
-    widenWeights();
-    IntegerResult result(call, kQlinear);
+    startBlocks();
     for (int64_t r = first; r < end; ++r)
-      runRow(r, result);
+      runRow(r);
   }
 };
 
@@ -163,11 +176,11 @@ void prepareQlinearDepthwise(const KernelCall &call, KernelWork &work) {
     used += (bytes + 63) / 64 * 64;
     return begin;
   };
-  take(conv.out[2] * state.pairs * 2 * 8);
+  take(std::max<int64_t>(conv.out[2], 1) * state.pairs * 2 * 8);
   state.weights = take(state.blocks * state.pairs * 2 * kDepthwiseChannels * 2);
   state.start = take(state.blocks * kDepthwiseChannels * 4);
   state.padding = take(conv.outChannels);
-  state.sums = take(conv.out[2] * kDepthwiseChannels * 4);
+  state.columns = take(state.blocks * int64_t(sizeof(ResultColumns)));
   work.scratchPerThread = size_t(used);
   int64_t rows = std::max<int64_t>(conv.batch * conv.out[0] * conv.out[1], 1);
   state.tiles = std::min(std::clamp<int64_t>(int64_t(conv.flops() / 400e3), 1, 32), rows);

@@ -153,14 +153,31 @@ struct Tile {
       return;
     gatherRows();
     IntegerResult result(call, at);
+    ResultColumns parameters[kIntegerPanels];
+    SumsResult results[kIntegerPanels];
     for (int64_t columns; from < end; from += columns) {
       columns = std::min(kIntegerPanels * kIntegerColumns, end - from);
       int64_t count = (columns + kIntegerColumns - 1) / kIntegerColumns;
+      bool isFused = result.isUniform() && conv.isChannelsLast;
+      int16_t zero[kIntegerPanels][kIntegerColumns];
+      for (int64_t p = 0; p < count; ++p) {
+        int64_t channel = group * conv.outPerGroup + from + p * kIntegerColumns,
+                width = std::min(kIntegerColumns, end - from - p * kIntegerColumns);
+        isFused &= !bZeros.read(channel, width, zero[p]);
+        result.read(channel, width, parameters[p]);
+        if (isFused)
+          results[p] = result.result(parameters[p], rows, yAt(result, channel), conv.outChannels);
+      }
       ops.tile({scratch, zeros, rows, conv.depth(), panelsAt(panels, from, columns), count,
-                scratch + state.wide, sums});
-      for (int64_t p = 0; p < count; ++p)
-        finish(result, sums + p * rows * kIntegerColumns, from + p * kIntegerColumns, end);
+                scratch + state.wide, sums, isFused ? results : nullptr});
+      for (int64_t p = 0; p < count && !isFused; ++p)
+        finish(result, parameters[p], p, from + p * kIntegerColumns, zero[p]);
     }
+  }
+
+  // The first pixel's y with channels last.
+  std::byte *yAt(const IntegerResult &result, int64_t channel) {
+    return call.out[0].as<std::byte>() + (first * conv.outChannels + channel) * result.elementBytes();
   }
 
   void gatherRows() {
@@ -191,10 +208,12 @@ struct Tile {
     return scratch + state.panels;
   }
 
-  void finish(IntegerResult &result, int32_t *c, int64_t from, int64_t end) {
-    int64_t columns = std::min(kIntegerColumns, end - from), channel = group * conv.outPerGroup + from;
-    int16_t zero[kIntegerColumns];
-    bool hasZeros = bZeros.read(channel, columns, zero);
+  // What the product cannot do itself.
+  void finish(const IntegerResult &result, const ResultColumns &parameters, int64_t panel, int64_t from,
+              const int16_t *zero) {
+    int64_t channel = group * conv.outPerGroup + from;
+    int32_t *c = sums + panel * rows * kIntegerColumns;
+    bool hasZeros = std::any_of(zero, zero + kIntegerColumns, [](int16_t z) { return z != 0; });
     if (hasZeros && !hasRowSums) {
       for (int64_t r = 0; r < rows; ++r)
         rowSums[r] = ops.rowSum(scratch + r * rowBytes(ops, conv.depth()), conv.depth(), zeros[r]);
@@ -202,15 +221,13 @@ struct Tile {
     }
     if (hasZeros)
       takeOffZeros(c, rows, rowSums, zero);
-    result.choose(channel, columns);
-    int64_t size = result.elementBytes();
-    std::byte *y = call.out[0].as<std::byte>();
     if (conv.isChannelsLast)
-      return result.store(ops, c, rows, 0, y + (first * conv.outChannels + channel) * size, conv.outChannels);
-    std::byte *moved = scratch + state.moved;
-    result.store(ops, c, rows, 0, moved, kIntegerColumns);
+      return result.store(ops, parameters, c, rows, 0, yAt(result, channel), conv.outChannels);
+    int64_t size = result.elementBytes();
+    std::byte *y = call.out[0].as<std::byte>(), *moved = scratch + state.moved;
+    result.store(ops, parameters, c, rows, 0, moved, kIntegerColumns);
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t j = 0; j < columns; ++j) {
+      for (int64_t j = 0; j < parameters.count; ++j) {
         int64_t n = (first + r) / conv.outPixels(), pixel = (first + r) % conv.outPixels();
         int64_t to = (n * conv.outChannels + channel + j) * conv.outPixels() + pixel;
         std::copy_n(moved + (r * kIntegerColumns + j) * size, size, y + to * size);

@@ -18,4 +18,10 @@ void prepareQlinearDepthwise(const KernelCall &call, KernelWork &work);
 template <Isa isa>
 void runQlinearDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
+/// qlinear_conv, 3x3, where the exact Winograd transform is cheaper (qwinograd.h).
+template <Isa isa> bool acceptsQlinearWinograd(const KernelCall &call);
+void prepareQlinearWinograd(const KernelCall &call, KernelWork &work);
+template <Isa isa>
+void runQlinearWinograd(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
 } // namespace dspark

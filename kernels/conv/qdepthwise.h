@@ -1,15 +1,13 @@
 // Depthwise convolution of 8-bit operands with channels last: taps are multiplied in pairs as 16-bit values,
 // 16 channels at a time. Plain data: the files of the ISA levels include nothing else.
 #pragma once
-#include "kernels/common/isa.h"
-#include <cstddef>
-#include <cstdint>
+#include "kernels/matmul/igemm.h"
 
 namespace dspark {
 
 inline constexpr int64_t kDepthwiseChannels = 16; // of one block
 
-/// One row of output pixels, one block of channels.
+/// Output pixels that follow each other, one block of channels.
 struct QDepthwiseRow {
   /// [2 * pairs] input pixels of the first output, at channel 0; padding is a row of zero points.
   const std::byte *const *taps;
@@ -19,7 +17,8 @@ struct QDepthwiseRow {
   bool isSigned;             // x
   const int16_t *w;          // [pairs][16][2] by widen(), which decides the order of channels
   const int32_t *start;      // [16] what the sums begin with
-  int32_t *sums;             // [pixels][16]
+  int32_t *sums;             // [16] of the only pixel, or null:
+  const SumsResult *result;  // what the sums of each pixel become
 };
 
 struct QDepthwiseOps {

@@ -2,7 +2,7 @@
 // too.
 #pragma once
 #include "kernels/conv/qdepthwise.h"
-#include <immintrin.h>
+#include "kernels/matmul/igemm_sums.h"
 
 namespace dspark {
 namespace {
@@ -25,23 +25,61 @@ inline __m256i addPair(__m256i sum, __m256i x, const int16_t *w) {
 // order 0 2 1 3, which is how the weights are placed.
 int place(int j) { return j / 4 == 1 ? j + 4 : j / 4 == 2 ? j - 4 : j; }
 
-template <bool isSigned> void fullRow(const QDepthwiseRow &row) {
+// P outputs that follow each other share what is read of the weights.
+template <bool isSigned, int P>
+DSPARK_SIMD void sumPixels(const QDepthwiseRow &row, int64_t pixel, const __m256i (&start)[2],
+                           SumRow (&out)[P]) {
+  __m256i sums[P][2];
+#pragma clang loop unroll(full)
+  for (int p = 0; p < P; ++p)
+    sums[p][0] = start[0], sums[p][1] = start[1];
+  const std::byte *const *taps = row.taps + pixel * row.tapStep;
+  int64_t at = row.channel + pixel * row.byteStep;
+  const int16_t *w = row.w;
+  for (int64_t pair = 0; pair < row.pairs; ++pair, w += 32)
+#pragma clang loop unroll(full)
+    for (int p = 0; p < P; ++p) {
+      const std::byte *const *tap = taps + p * row.tapStep + 2 * pair;
+      __m256i a = widen<isSigned>(tap[0] + at + p * row.byteStep),
+              b = widen<isSigned>(tap[1] + at + p * row.byteStep);
+      sums[p][0] = addPair(sums[p][0], _mm256_unpacklo_epi16(a, b), w);
+      sums[p][1] = addPair(sums[p][1], _mm256_unpackhi_epi16(a, b), w + 16);
+    }
+#pragma clang loop unroll(full)
+  for (int p = 0; p < P; ++p) {
+    __m256i ordered[2] = {_mm256_permute2x128_si256(sums[p][0], sums[p][1], 0x20),
+                          _mm256_permute2x128_si256(sums[p][0], sums[p][1], 0x31)};
+    __builtin_memcpy(&out[p], ordered, sizeof(ordered));
+  }
+}
+
+template <bool isSigned> void fullRow(const QDepthwiseRow &given) {
+  const QDepthwiseRow row = given; // a copy, which stores to y cannot change
   const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(row.start)),
                 high = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(row.start + 8));
-  const __m256i first = _mm256_permute2x128_si256(low, high, 0x20),
-                second = _mm256_permute2x128_si256(low, high, 0x31);
-  for (int64_t p = 0; p < row.pixels; ++p) {
-    const std::byte *const *taps = row.taps + p * row.tapStep;
-    int64_t at = row.channel + p * row.byteStep;
-    __m256i sums[2] = {first, second};
-    for (int64_t pair = 0; pair < row.pairs; ++pair) {
-      __m256i a = widen<isSigned>(taps[2 * pair] + at), b = widen<isSigned>(taps[2 * pair + 1] + at);
-      sums[0] = addPair(sums[0], _mm256_unpacklo_epi16(a, b), row.w + pair * 32);
-      sums[1] = addPair(sums[1], _mm256_unpackhi_epi16(a, b), row.w + pair * 32 + 16);
-    }
-    auto *to = reinterpret_cast<__m256i *>(row.sums + p * kDepthwiseChannels);
-    _mm256_storeu_si256(to, _mm256_permute2x128_si256(sums[0], sums[1], 0x20));
-    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(sums[0], sums[1], 0x31));
+  const __m256i start[2] = {_mm256_permute2x128_si256(low, high, 0x20),
+                            _mm256_permute2x128_si256(low, high, 0x31)};
+  constexpr int kPixels = 2;
+  SumRow sums[kPixels], one[1];
+  if (row.sums) {
+    sumPixels<isSigned, 1>(row, 0, start, one);
+    __builtin_memcpy(row.sums, one, sizeof(one));
+    return;
+  }
+  const ResultRows rows(*row.result);
+  const bool isFloat = row.result->floats != nullptr;
+  auto put = [&](const SumRow &sum, int64_t pixel) __attribute__((always_inline)) {
+    isFloat ? rows.toFloats(sum, pixel) : rows.toBytes(sum, pixel);
+  };
+  int64_t pixel = 0;
+  for (; pixel + kPixels <= row.pixels; pixel += kPixels) {
+    sumPixels<isSigned, kPixels>(row, pixel, start, sums);
+    for (int p = 0; p < kPixels; ++p)
+      put(sums[p], pixel + p);
+  }
+  for (; pixel < row.pixels; ++pixel) {
+    sumPixels<isSigned, 1>(row, pixel, start, one);
+    put(one[0], pixel);
   }
 }
 #else
@@ -52,8 +90,8 @@ template <typename T> void anyRow(const QDepthwiseRow &row) {
   for (int64_t p = 0; p < row.pixels; ++p) {
     const std::byte *const *taps = row.taps + p * row.tapStep;
     int64_t at = row.channel + p * row.byteStep;
-    int32_t *sums = row.sums + p * kDepthwiseChannels;
-    __builtin_memcpy(sums, row.start, kDepthwiseChannels * sizeof(int32_t));
+    int32_t sums[kDepthwiseChannels];
+    __builtin_memcpy(sums, row.start, sizeof(sums));
     for (int64_t pair = 0; pair < row.pairs; ++pair) {
       const T *a = reinterpret_cast<const T *>(taps[2 * pair] + at),
               *b = reinterpret_cast<const T *>(taps[2 * pair + 1] + at);
@@ -63,6 +101,15 @@ template <typename T> void anyRow(const QDepthwiseRow &row) {
         sums[j] += a[j] * both[0] + b[j] * both[1];
       }
     }
+    if (row.sums) {
+      __builtin_memcpy(row.sums, sums, sizeof(sums));
+      continue;
+    }
+    SumsResult pixel = *row.result;
+    pixel.rows = 1;
+    pixel.bytes += p * pixel.stride * int64_t(pixel.floats ? sizeof(float) : 1);
+    pixel.floats = pixel.floats ? pixel.floats + p * pixel.stride : nullptr;
+    finishSums(sums, pixel);
   }
 }
 

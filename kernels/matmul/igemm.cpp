@@ -1,7 +1,5 @@
 #include "kernels/matmul/igemm_pairs.h"
-#include "kernels/matmul/igemm_sums.h"
 
 namespace dspark {
-const IgemmOps igemmOpsBaseline = {2,       integerTile, packAny,     rowAny,
-                                   fillRow, rowSum,      sumsToBytes, sumsToFloats};
+const IgemmOps igemmOpsBaseline = {2, integerTile, packAny, rowAny, fillRow, rowSum, finishSums};
 } // namespace dspark

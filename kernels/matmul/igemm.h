@@ -9,6 +9,7 @@
 //
 // Plain data only: the files compiled for higher ISA levels include nothing else.
 #pragma once
+#include "kernels/common/byte_range.h"
 #include "kernels/common/isa.h"
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,17 @@ inline constexpr int64_t kIntegerScratch = kIntegerBlock * kIntegerColumns * 2; 
 inline constexpr int64_t panelBytes(int64_t k) { return (k + 3) / 4 * 4 * kIntegerColumns; }
 inline constexpr int64_t packedPanelBytes(int64_t k) { return panelBytes(k) + kIntegerColumns * 4; }
 
+/// What becomes of one panel's sums: sum * scale + offset in f32, or of that the nearest whole number,
+/// bounded, plus a zero point, in 8 bits.
+struct SumsResult {
+  const int32_t *bias;           // [16], added to the sums, which wrap around as ONNX's do
+  const float *scale, *offset;   // [16]
+  int64_t columns, rows, stride; // of y, in elements
+  std::byte *bytes;              // y
+  float *floats;                 // y if it is f32, or null: 8 bits, in
+  ByteRange range;
+};
+
 struct IgemmTile {
   const std::byte *a;   // [rows] of rowBytes(k), made by `row` and `fill`
   const int16_t *aZero; // [rows] zero points by rowZero()
@@ -33,25 +45,8 @@ struct IgemmTile {
   const std::byte *b; // [panels] of packedPanelBytes(k)
   int64_t panels;
   std::byte *scratch;
-  int32_t *c; // [panels][rows][16]
-};
-
-/// How sums become results of 8 bits: nearest(sum * scale + offset) + zero, bounded. One entry per column.
-struct SumsToBytes {
-  const int32_t *bias;         // or null; added to the sums, which wrap around as ONNX's do
-  const float *scale, *offset; // [16]
-  float low, high;             // bounds less the zero point; NaN becomes low
-  int16_t zero;
-  bool isSigned;
-  int64_t columns, rows, stride; // of y
-  std::byte *y;
-};
-/// The same to f32: sum * scale + offset.
-struct SumsToFloats {
-  const int32_t *bias;
-  const float *scale, *offset;
-  int64_t columns, rows, stride;
-  float *y;
+  int32_t *c;                // [panels][rows][16]
+  const SumsResult *results; // [panels], and c is undefined afterwards; or null: the sums stay in c
 };
 
 struct IgemmOps {
@@ -67,8 +62,8 @@ struct IgemmOps {
   void (*fill)(bool isSigned, int64_t count, int16_t zero, std::byte *out);
   /// Sum over a row of A less its zero point, which is given by rowZero().
   int32_t (*rowSum)(const std::byte *row, int64_t k, int16_t zero);
-  void (*toBytes)(const int32_t *sums, const SumsToBytes &);
-  void (*toFloats)(const int32_t *sums, const SumsToFloats &);
+  /// Sums [rows][16] to a result.
+  void (*finish)(const int32_t *sums, const SumsResult &);
 };
 
 extern const IgemmOps igemmOpsBaseline, igemmOpsAvx2, igemmOpsAvx512, igemmOpsAmx;

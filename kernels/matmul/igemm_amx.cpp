@@ -5,6 +5,6 @@
 #include "kernels/matmul/igemm_tiles.h"
 
 namespace dspark {
-const IgemmOps igemmOpsAmx = {1,        integerTiles, packAny,     quadRow,
-                              quadFill, quadRowSum,   sumsToBytes, sumsToFloats};
+const IgemmOps igemmOpsAmx = {1,         finishedTile<integerTiles>, packAny, quadRow, quadFill, quadRowSum,
+                              finishSums};
 } // namespace dspark

@@ -4,6 +4,6 @@
 #include "kernels/matmul/igemm_sums.h"
 
 namespace dspark {
-const IgemmOps igemmOpsAvx512 = {1,        quadTile,   packAny,     quadRow,
-                                 quadFill, quadRowSum, sumsToBytes, sumsToFloats};
+const IgemmOps igemmOpsAvx512 = {1,         finishedTile<quadTile>, packAny, quadRow, quadFill, quadRowSum,
+                                 finishSums};
 } // namespace dspark

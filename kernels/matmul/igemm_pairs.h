@@ -1,90 +1,11 @@
 // The loops of igemm.h for levels without VNNI: rows of A are 16-bit values less their zero point, the panel
-// is widened block by block, and terms are multiplied in pairs. A register tile is R rows by one panel.
+// is widened block by block, and terms are multiplied in pairs.
 #pragma once
 #include "kernels/matmul/igemm_pack.h"
-#include <immintrin.h>
+#include "kernels/matmul/igemm_words.h"
 
 namespace dspark {
 namespace {
-
-#if defined(__AVX2__)
-using Ints = __m256i;
-constexpr int kIntLanes = 8, kIntRows = 6;
-inline Ints loadInts(const void *p) { return _mm256_loadu_si256(static_cast<const __m256i *>(p)); }
-inline void storeInts(void *p, Ints v) { _mm256_storeu_si256(static_cast<__m256i *>(p), v); }
-inline Ints splatPair(int32_t v) { return _mm256_set1_epi32(v); }
-inline Ints addPairs(Ints sum, Ints a, Ints b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
-#else
-using Ints = __m128i;
-constexpr int kIntLanes = 4, kIntRows = 2;
-inline Ints loadInts(const void *p) { return _mm_loadu_si128(static_cast<const __m128i *>(p)); }
-inline void storeInts(void *p, Ints v) { _mm_storeu_si128(static_cast<__m128i *>(p), v); }
-inline Ints splatPair(int32_t v) { return _mm_set1_epi32(v); }
-inline Ints addPairs(Ints sum, Ints a, Ints b) { return _mm_add_epi32(sum, _mm_madd_epi16(a, b)); }
-#endif
-constexpr int kIntVectors = int(kIntegerColumns) / kIntLanes;
-
-// Where one panel's sums over terms [0, k) of a block go; they are added to what is there unless `isFirst`.
-struct Block {
-  const int16_t *a; // of the tile's first row, at the block's first term
-  int64_t stride;   // elements between rows
-  int64_t k;
-  int32_t *c; // [rows][16]
-  bool isFirst;
-};
-
-template <int R> void pairRows(const Block &block, int64_t row, const int16_t *b) {
-  Ints sum[R][kIntVectors];
-  int32_t *c = block.c + row * kIntegerColumns;
-#pragma clang loop unroll(full)
-  for (int r = 0; r < R; ++r)
-#pragma clang loop unroll(full)
-    for (int v = 0; v < kIntVectors; ++v)
-      sum[r][v] = block.isFirst ? Ints{} : loadInts(c + r * kIntegerColumns + v * kIntLanes);
-  const int16_t *a = block.a + row * block.stride;
-  int64_t pairs = (block.k + 1) / 2;
-  for (int64_t p = 0; p < pairs; ++p, b += 2 * kIntegerColumns) {
-    Ints column[kIntVectors];
-#pragma clang loop unroll(full)
-    for (int v = 0; v < kIntVectors; ++v)
-      column[v] = loadInts(b + v * 2 * kIntLanes);
-#pragma clang loop unroll(full)
-    for (int r = 0; r < R; ++r) {
-      int32_t pair;
-      __builtin_memcpy(&pair, a + r * block.stride + 2 * p, sizeof(pair));
-#pragma clang loop unroll(full)
-      for (int v = 0; v < kIntVectors; ++v)
-        sum[r][v] = addPairs(sum[r][v], splatPair(pair), column[v]);
-    }
-  }
-#pragma clang loop unroll(full)
-  for (int r = 0; r < R; ++r)
-#pragma clang loop unroll(full)
-    for (int v = 0; v < kIntVectors; ++v)
-      storeInts(c + r * kIntegerColumns + v * kIntLanes, sum[r][v]);
-}
-
-// [quads][16][4] bytes to [pairs][16][2] of 16 bits.
-void widenPanel(const int8_t *b, int64_t quads, int16_t *out) {
-#if defined(__AVX2__)
-  // Bytes 0 and 1 (then 2 and 3) of each column to the upper halves of its 16-bit lanes, then shifted down.
-  const __m256i first = _mm256_setr_epi8(-1, 0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1, 0, -1,
-                                         1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13);
-  const __m256i second = _mm256_setr_epi8(-1, 2, -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1, 2,
-                                          -1, 3, -1, 6, -1, 7, -1, 10, -1, 11, -1, 14, -1, 15);
-  for (int64_t q = 0; q < quads; ++q, b += 64, out += 64)
-    for (int half = 0; half < 2; ++half) {
-      Ints bytes = loadInts(b + half * 32);
-      storeInts(out + half * 16, _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, first), 8));
-      storeInts(out + 32 + half * 16, _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, second), 8));
-    }
-#else
-  for (int64_t q = 0; q < quads; ++q, b += 64, out += 64)
-    for (int64_t j = 0; j < kIntegerColumns; ++j)
-      for (int64_t i = 0; i < 4; ++i)
-        out[i / 2 * 32 + j * 2 + i % 2] = b[j * 4 + i];
-#endif
-}
 
 #if defined(__AVX2__)
 // Few rows read the bytes of the panel themselves, since making its 16-bit form would take longer than using
@@ -131,33 +52,33 @@ constexpr int64_t kDirectRows = 0;
 void directPanel(const Block &, int64_t, const int8_t *) {}
 #endif
 
-void integerPanel(const IgemmTile &tile, const int8_t *b, int32_t *c) {
+void integerPanel(const IgemmTile &tile, const int8_t *b, int32_t *c, const SumsResult *result) {
   int64_t stride = (tile.k + 3) / 4 * 4;
   auto *wide = reinterpret_cast<int16_t *>(tile.scratch);
+  bool isDirect = tile.rows <= kDirectRows;
+  bool isFused = result && !isDirect && result->columns == kIntegerColumns;
   // An empty sum is still written.
   for (int64_t k = 0; k == 0 || k < tile.k; k += kIntegerBlock) {
-    Block block = {reinterpret_cast<const int16_t *>(tile.a) + k, stride,
-                   tile.k - k < kIntegerBlock ? tile.k - k : kIntegerBlock, c, k == 0};
+    int64_t terms = tile.k - k < kIntegerBlock ? tile.k - k : kIntegerBlock;
+    bool isLast = k + kIntegerBlock >= tile.k;
+    Block block = {reinterpret_cast<const int16_t *>(tile.a) + k, stride, terms, c, k == 0,
+                   isLast && isFused ? result : nullptr};
     const int8_t *bytes = b + k * kIntegerColumns;
-    if (tile.rows <= kDirectRows) {
+    if (isDirect) {
       directPanel(block, tile.rows, bytes);
       continue;
     }
     widenPanel(bytes, (block.k + 3) / 4, wide);
-    int64_t row = 0;
-    for (; row + kIntRows <= tile.rows; row += kIntRows)
-      pairRows<kIntRows>(block, row, wide);
-    for (; row + 2 <= tile.rows; row += 2)
-      pairRows<2>(block, row, wide);
-    if (row < tile.rows)
-      pairRows<1>(block, row, wide);
+    wordRows(block, tile.rows, wide);
   }
+  if (result && !isFused)
+    finishSums(c, *result);
 }
 
 void integerTile(const IgemmTile &tile) {
   for (int64_t p = 0; p < tile.panels; ++p)
     integerPanel(tile, reinterpret_cast<const int8_t *>(tile.b + p * packedPanelBytes(tile.k)),
-                 tile.c + p * tile.rows * kIntegerColumns);
+                 tile.c + p * tile.rows * kIntegerColumns, tile.results ? tile.results + p : nullptr);
 }
 
 template <typename T> void widenRow(const T *a, int64_t count, int64_t step, int16_t zero, int16_t *out) {

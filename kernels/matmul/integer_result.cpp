@@ -9,25 +9,23 @@ namespace {
 
 int64_t entry(const TensorView &t, int64_t i) { return t.elements() == 1 ? 0 : i % t.elements(); }
 
-// Scales of `count` columns from entry `parameter` on; columns beyond have 0.
-void readColumns(const TensorView &scales, int64_t parameter, int64_t count, float *out) {
-  bool isSingle = !scales.present() || scales.elements() <= 1;
-  float single = isSingle ? scaleAt(scales, 0) : 0.0f;
-  if (!isSingle && scales.type == DType::F32) {
-    const float *from = scales.as<float>() + parameter % scales.elements();
-    for (int64_t j = 0; j < kIntegerColumns; ++j)
-      out[j] = j < count ? from[j] : 0.0f;
-    return;
-  }
-  for (int64_t j = 0; j < kIntegerColumns; ++j)
-    out[j] = j >= count ? 0.0f : isSingle ? single : scaleAt(scales, parameter + j);
+// `count` entries from `parameter` on of scales that may be one for all; columns beyond have 0.
+void readScales(const TensorView &scales, int64_t parameter, int64_t count, float *out) {
+  std::fill_n(out, kIntegerColumns, 0.0f);
+  if (!scales.present() || scales.elements() <= 1)
+    std::fill_n(out, count, scaleAt(scales, 0));
+  else if (scales.type == DType::F32)
+    std::copy_n(scales.as<float>() + parameter % scales.elements(), count, out);
+  else
+    for (int64_t j = 0; j < count; ++j)
+      out[j] = scaleAt(scales, parameter + j);
 }
 
 // The quantised form of a bound of the result, less the zero point. Rounding keeps order, so bounding after
 // it gives what bounding before it does.
-float quantizedBound(float bound, float scale, float low, float high) {
+int16_t quantizedBound(float bound, float scale, const ByteRange &range) {
   float value = std::nearbyint(bound / scale);
-  return value > low ? std::min(value, high) : low;
+  return value > range.low ? int16_t(std::min(value, float(range.high))) : range.low;
 }
 
 } // namespace
@@ -79,70 +77,61 @@ IntegerResult::IntegerResult(const KernelCall &call, const IntegerOperands &at)
   if (form == Form::Floats)
     return;
   yScale = scaleAt(call.input(at.yScale), 0);
-  bytes.isSigned = type == DType::I8;
-  bytes.zero = zeroAt(call.input(at.yZero), 0);
-  float low = float((bytes.isSigned ? -128 : 0) - bytes.zero), high = low + 255;
-  bytes.low = low;
-  bytes.high = high;
+  range = ByteRange::of(type == DType::I8, zeroAt(call.input(at.yZero), 0));
   Epilogue epilogue;
   epilogue.read(call.attrs);
   if (epilogue.activation == Activation::Relu)
-    bytes.low = quantizedBound(0, yScale, low, high);
+    range.low = quantizedBound(0, yScale, range);
   if (epilogue.activation == Activation::Clip) {
-    bytes.low = quantizedBound(epilogue.alpha, yScale, low, high);
-    bytes.high = quantizedBound(epilogue.beta, yScale, low, high);
+    ByteRange whole = range;
+    range.low = quantizedBound(epilogue.alpha, yScale, whole);
+    range.high = quantizedBound(epilogue.beta, yScale, whole);
   }
 }
 
-void IntegerResult::choose(int64_t parameter, int64_t count) {
-  columns = count;
+void IntegerResult::read(int64_t parameter, int64_t count, ResultColumns &columns) const {
+  columns.count = count;
   if (form == Form::Sums)
     return;
-  readColumns(bScales, parameter, count, bScale);
-  bool hasInts = added.type == DType::I32;
+  readScales(bScales, parameter, count, columns.bScale);
+  scaleBy(aScale, columns, columns.scale);
+  std::fill_n(columns.bias, kIntegerColumns, 0);
+  std::fill_n(columns.offset, kIntegerColumns, 0.0f);
   int64_t first = added.present() && added.elements() > 0 ? parameter % added.elements() : 0;
-  for (int64_t j = 0; j < kIntegerColumns; ++j)
-    bias[j] = hasInts && j < count ? added.as<int32_t>()[first + j] : 0;
-  for (int64_t j = 0; j < kIntegerColumns; ++j)
-    offset[j] = 0;
+  if (added.type == DType::I32)
+    std::copy_n(added.as<int32_t>() + first, count, columns.bias);
   if (added.type == DType::F32)
     for (int64_t j = 0; j < count; ++j)
-      offset[j] = added.as<float>()[first + j] / yScale;
+      columns.offset[j] = added.as<float>()[first + j] / yScale;
 }
 
-void IntegerResult::storeScaled(const IgemmOps &ops, const int32_t *sums, int64_t rows, float factor,
-                                std::byte *y, int64_t stride) const {
-  alignas(64) float scale[kIntegerColumns];
+void IntegerResult::scaleBy(float factor, const ResultColumns &columns, float *scale) const {
   for (int64_t j = 0; j < kIntegerColumns; ++j)
-    scale[j] = factor * bScale[j] / yScale;
-  const int32_t *ints = added.type == DType::I32 ? bias : nullptr;
-  if (form == Form::Floats) {
-    ops.toFloats(sums, {ints, scale, offset, columns, rows, stride, reinterpret_cast<float *>(y)});
-    return;
-  }
-  SumsToBytes rule = bytes;
-  rule.bias = ints;
-  rule.scale = scale;
-  rule.offset = offset;
-  rule.columns = columns;
-  rule.rows = rows;
-  rule.stride = stride;
-  rule.y = y;
-  ops.toBytes(sums, rule);
+    scale[j] = factor * columns.bScale[j] / yScale;
 }
 
-void IntegerResult::store(const IgemmOps &ops, const int32_t *sums, int64_t rows, int64_t aRow, std::byte *y,
-                          int64_t stride) const {
+SumsResult IntegerResult::result(const ResultColumns &columns, int64_t rows, std::byte *y,
+                                 int64_t stride) const {
+  float *floats = form == Form::Floats ? reinterpret_cast<float *>(y) : nullptr;
+  return {columns.bias, columns.scale, columns.offset, columns.count, rows, stride, y, floats, range};
+}
+
+void IntegerResult::store(const IgemmOps &ops, const ResultColumns &columns, const int32_t *sums,
+                          int64_t rows, int64_t aRow, std::byte *y, int64_t stride) const {
   if (form == Form::Sums) {
     for (int64_t r = 0; r < rows; ++r)
-      std::copy_n(sums + r * kIntegerColumns, columns, reinterpret_cast<int32_t *>(y) + r * stride);
+      std::copy_n(sums + r * kIntegerColumns, columns.count, reinterpret_cast<int32_t *>(y) + r * stride);
     return;
   }
   if (!isPerRow)
-    return storeScaled(ops, sums, rows, aScale, y, stride);
-  for (int64_t r = 0; r < rows; ++r)
-    storeScaled(ops, sums + r * kIntegerColumns, 1, scaleAt(call.in[at.aScale], aRow + r),
-                y + r * stride * elementBytes(), stride);
+    return ops.finish(sums, result(columns, rows, y, stride));
+  alignas(64) float scale[kIntegerColumns];
+  for (int64_t r = 0; r < rows; ++r) {
+    scaleBy(scaleAt(call.in[at.aScale], aRow + r), columns, scale);
+    SumsResult row = result(columns, 1, y + r * stride * elementBytes(), stride);
+    row.scale = scale;
+    ops.finish(sums + r * kIntegerColumns, row);
+  }
 }
 
 } // namespace dspark

@@ -36,22 +36,32 @@ void takeOffZeros(int32_t *sums, int64_t rows, const int32_t *rowSums, const int
 /// How many rows of `depth` terms a tile should have at most.
 int64_t integerTileRows(int64_t depth);
 
+/// What 16 columns of sums are scaled by and shifted.
+struct ResultColumns {
+  int64_t count; // of them exist
+  alignas(64) float bScale[kIntegerColumns], scale[kIntegerColumns], offset[kIntegerColumns];
+  alignas(64) int32_t bias[kIntegerColumns];
+};
+
 /// Made by each tile, since scales may be results of other steps.
 class IntegerResult {
 public:
   IntegerResult(const KernelCall &call, const IntegerOperands &at);
 
   int64_t elementBytes() const { return form == Form::Bytes ? 1 : 4; }
-  /// The next columns: `parameter` is the first one's entry in B's scales and the bias.
-  void choose(int64_t parameter, int64_t columns);
-  /// Rows of sums [rows][16] to y; `aRow` is the first one's entry in A's scales. `stride` counts elements.
-  void store(const IgemmOps &ops, const int32_t *sums, int64_t rows, int64_t aRow, std::byte *y,
-             int64_t stride) const;
+  /// `parameter` is the first column's entry in B's scales and the bias.
+  void read(int64_t parameter, int64_t count, ResultColumns &columns) const;
+  /// Whether result() says it all: sums are scaled, and all rows have one scale.
+  bool isUniform() const { return form != Form::Sums && !isPerRow; }
+  /// What sums become: rows at y, `stride` elements apart. It refers to `columns`.
+  SumsResult result(const ResultColumns &columns, int64_t rows, std::byte *y, int64_t stride) const;
+  /// Rows of sums [rows][16] to y; `aRow` is the first one's entry in A's scales.
+  void store(const IgemmOps &ops, const ResultColumns &columns, const int32_t *sums, int64_t rows,
+             int64_t aRow, std::byte *y, int64_t stride) const;
 
 private:
   enum class Form : uint8_t { Sums, Bytes, Floats };
-  void storeScaled(const IgemmOps &ops, const int32_t *sums, int64_t rows, float factor, std::byte *y,
-                   int64_t stride) const;
+  void scaleBy(float factor, const ResultColumns &columns, float *scale) const;
 
   const KernelCall &call;
   IntegerOperands at;
@@ -59,10 +69,7 @@ private:
   Form form;
   bool isPerRow = false; // A has a scale per row
   float aScale = 1, yScale = 1;
-  SumsToBytes bytes = {};
-  int64_t columns = 0;
-  alignas(64) float bScale[kIntegerColumns], offset[kIntegerColumns];
-  alignas(64) int32_t bias[kIntegerColumns];
+  ByteRange range = {};
 };
 
 } // namespace dspark

@@ -99,23 +99,38 @@ struct Tile {
     int64_t aRow = aOffset / depth + range.row, bFirst = bOffset / (depth * width) * plan.n;
     makeRows(aOffset, aRow);
     IntegerResult result(call, at);
+    ResultColumns parameters[kIntegerPanels];
+    SumsResult results[kIntegerPanels];
     bool hasRowSums = false;
     for (int64_t column = range.column, columns; column < range.column + range.columns; column += columns) {
       columns = std::min(kIntegerPanels * kIntegerColumns, range.column + range.columns - column);
       int64_t panels = (columns + kIntegerColumns - 1) / kIntegerColumns;
+      bool isFused = result.isUniform();
+      int16_t zero[kIntegerPanels][kIntegerColumns];
+      for (int64_t p = 0; p < panels; ++p) {
+        int64_t from = column + p * kIntegerColumns,
+                count = std::min(kIntegerColumns, range.column + range.columns - from);
+        isFused &= !bZeros.read(bFirst + from, count, zero[p]);
+        result.read(bFirst + from, count, parameters[p]);
+        results[p] = result.result(parameters[p], range.rows, yAt(result, from), plan.n);
+      }
       ops.tile({scratch, zeros, range.rows, plan.k, panelsAt(bOffset, column, columns), panels,
-                scratch + state.wide, sums});
-      for (int64_t p = 0; p < panels; ++p)
-        finish(result, p, column + p * kIntegerColumns, bFirst, aRow, hasRowSums);
+                scratch + state.wide, sums, isFused ? results : nullptr});
+      for (int64_t p = 0; p < panels && !isFused; ++p)
+        finish(result, parameters[p], p, column + p * kIntegerColumns, aRow, zero[p], hasRowSums);
     }
   }
 
-  void finish(IntegerResult &result, int64_t panel, int64_t column, int64_t bFirst, int64_t aRow,
-              bool &hasRowSums) {
-    int64_t columns = std::min(kIntegerColumns, range.column + range.columns - column);
+  std::byte *yAt(const IntegerResult &result, int64_t column) {
+    int64_t first = (range.batch * plan.m + range.row) * plan.n + column;
+    return call.out[0].as<std::byte>() + first * result.elementBytes();
+  }
+
+  // What the product cannot do itself.
+  void finish(const IntegerResult &result, const ResultColumns &parameters, int64_t panel, int64_t column,
+              int64_t aRow, const int16_t *zero, bool &hasRowSums) {
     int32_t *c = sums + panel * range.rows * kIntegerColumns;
-    int16_t zero[kIntegerColumns];
-    bool hasZeros = bZeros.read(bFirst + column, columns, zero);
+    bool hasZeros = std::any_of(zero, zero + kIntegerColumns, [](int16_t z) { return z != 0; });
     if (hasZeros && !hasRowSums) {
       for (int64_t r = 0; r < range.rows; ++r)
         rowSums[r] = ops.rowSum(scratch + r * rowBytes(ops, plan.k), plan.k, zeros[r]);
@@ -123,10 +138,7 @@ struct Tile {
     }
     if (hasZeros)
       takeOffZeros(c, range.rows, rowSums, zero);
-    result.choose(bFirst + column, columns);
-    int64_t first = (range.batch * plan.m + range.row) * plan.n + column;
-    result.store(ops, c, range.rows, aRow, call.out[0].as<std::byte>() + first * result.elementBytes(),
-                 plan.n);
+    result.store(ops, parameters, c, range.rows, aRow, yAt(result, column), plan.n);
   }
 };
 

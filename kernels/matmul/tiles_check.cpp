@@ -66,7 +66,7 @@ bool bytesAgree(Draw draw) {
   for (int64_t r = 0; r < kRows; ++r)
     ops.row(a.data() + r * kTerms, false, kTerms, 1, 3, rows.data() + r * step);
   ops.pack(b.data(), true, kTerms, kColumns, kColumns, 1, panel.data());
-  ops.tile({rows.data(), zeros.data(), kRows, kTerms, panel.data(), 1, nullptr, c.data()});
+  ops.tile({rows.data(), zeros.data(), kRows, kTerms, panel.data(), 1, nullptr, c.data(), nullptr});
   for (int64_t i = 0; i < kRows * kColumns; ++i) {
     int32_t want = 0;
     for (int64_t k = 0; k < kTerms; ++k)

@@ -11,7 +11,7 @@ struct BinaryState {
   QuantBinary kind;
 };
 
-// The parameters of one operand: (tensor, scale, zero point) from operand `at` on, the result's from 6 on.
+// The parameters of one operand.
 struct Parameters {
   uint8_t flip;
   float scale, zero;
@@ -52,12 +52,14 @@ void prepareQlinearBinary(const KernelCall &call, KernelWork &work) {
 template <Isa isa>
 void runQlinearBinary(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const auto &state = work.get<BinaryState>();
-  Parameters a(call.in[0].type, call, 1), b(call.in[3].type, call, 4), y(call.out[0].type, call, 6);
+  Parameters a(call.in[0].type, call, 1), b(call.in[3].type, call, 4);
+  float yScale = scaleAt(call.in[6], 0);
+  ByteRange range = ByteRange::of(call.out[0].type == DType::I8, zeroAt(call.input(7), 0));
   const TensorView operands[] = {call.in[0], call.in[3]};
   forBlocks(state.loops, operands, part, kElementwiseTile, [&](const BlockOperand *x, int64_t i, int64_t n) {
     quantLoops(isa).binary({state.kind, static_cast<const uint8_t *>(x[0].data),
                             static_cast<const uint8_t *>(x[1].data), x[0].isScalar, x[1].isScalar, a.flip,
-                            b.flip, y.flip, a.scale, b.scale, y.scale, a.zero, b.zero, y.zero,
+                            b.flip, a.scale, b.scale, yScale, a.zero, b.zero, range,
                             call.out[0].as<uint8_t>() + i, n});
   });
 }

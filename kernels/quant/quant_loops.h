@@ -1,6 +1,7 @@
 // Loops over runs of elements that share one scale and zero point, or that have one each; compiled once per
 // ISA level.
 #pragma once
+#include "kernels/common/byte_range.h"
 #include "kernels/common/isa.h"
 #include <cstdint>
 
@@ -18,15 +19,16 @@ using DequantizeLoop = void (*)(const T *x, const float *scale, const T *zero, i
 
 enum class QuantBinary : uint8_t { Add, Sub, Mul };
 
-/// y = quantised kind(a, b) for n bytes. Signed bytes are read and written with their top bit flipped, and
-/// the zero points are those of the flipped bytes, so that one loop serves all types. Every step rounds as
+/// y = quantised kind(a, b) for n bytes. Signed operands are read with their top bit flipped, and their zero
+/// points are those of the flipped bytes, so that one loop serves all types. Every step rounds as
 /// dequantising, computing in f32 and quantising do.
 struct QuantBinaryRun {
   QuantBinary kind;
   const uint8_t *a, *b;
   bool aIsScalar, bIsScalar;
-  uint8_t aFlip, bFlip, yFlip; // 0 or 0x80
-  float aScale, bScale, yScale, aZero, bZero, yZero;
+  uint8_t aFlip, bFlip; // 0 or 0x80
+  float aScale, bScale, yScale, aZero, bZero;
+  ByteRange range; // of y
   uint8_t *y;
   int64_t n;
 };

@@ -1,6 +1,6 @@
 // The loops of quant_loops.h for the including file's ISA level. Include once per level, after defining
 // DSPARK_QUANT_LOOPS as the name of the table.
-#include "kernels/common/vector_math.h"
+#include "kernels/common/narrow_bytes.h"
 #include "kernels/quant/quant_loops.h"
 
 namespace dspark {
@@ -84,29 +84,64 @@ void range(const float *x, int64_t n, float *low, float *high) {
   }
 }
 
-typedef uint8_t vu8 __attribute__((ext_vector_type(kLanes)));
-DSPARK_SIMD vu8 loadBytes(const uint8_t *p, int64_t lanes) {
-  vu8 raw = vu8(uint8_t(0));
-  __builtin_memcpy(&raw, p, lanes == kLanes ? size_t(kLanes) : size_t(lanes));
-  return raw;
-}
+/// value / scale in all but its last bits: quotients to be rounded to whole numbers of at most 9 bits.
+/// Dividing takes several times as long as all the rest, and differs from multiplying with 1 / scale by two
+/// units in the last place at most; so it is only done where that could matter, in vectors with a quotient
+/// that lies that near to a tie.
+struct Divider {
+  vf scale, inverse;
+  bool isExact; // always divides: 1 / scale is no number to multiply with
+
+  explicit Divider(float by) : scale(splat(by)), inverse(splat(1 / by)) {
+    isExact = !(by > 0x1p-100f && by < 0x1p100f);
+  }
+  DSPARK_SIMD void divide(vf (&value)[kByteVectors]) const {
+    vf quotient[kByteVectors];
+    vi isNearTie = vi(isExact ? -1 : 0);
+#pragma clang loop unroll(full)
+    for (int v = 0; v < kByteVectors; ++v) {
+      quotient[v] = value[v] * inverse;
+      // Two units in the last place of numbers below 2^9 are 2^-14; larger ones leave the range either way.
+      isNearTie |= abs(quotient[v] - round(quotient[v])) > 0.5f - 0x1p-13f;
+    }
+    bool divides = __builtin_reduce_or(isNearTie) != 0;
+#pragma clang loop unroll(full)
+    for (int v = 0; v < kByteVectors; ++v)
+      value[v] = divides ? value[v] / scale : quotient[v];
+  }
+};
 
 template <QuantBinary kind> void binaryOf(const QuantBinaryRun &run) {
-  auto real = [](vu8 x, uint8_t flip, float zero, float scale) __attribute__((always_inline)) {
-    return (__builtin_convertvector(x ^ vu8(flip), vf) - zero) * scale;
-  };
-  vf aFixed = real(vu8(*run.a), run.aFlip, run.aZero, run.aScale),
-     bFixed = real(vu8(*run.b), run.bFlip, run.bZero, run.bScale);
-  for (int64_t i = 0; i < run.n; i += kLanes) {
-    int64_t lanes = run.n - i < kLanes ? run.n - i : kLanes;
-    vf a = run.aIsScalar ? aFixed : real(loadBytes(run.a + i, lanes), run.aFlip, run.aZero, run.aScale);
-    vf b = run.bIsScalar ? bFixed : real(loadBytes(run.b + i, lanes), run.bFlip, run.bZero, run.bScale);
-    vf value = kind == QuantBinary::Add ? a + b : kind == QuantBinary::Sub ? a - b : a * b;
-    value = round(value / run.yScale) + run.yZero;
-    value = select(value >= 0.0f, value, splat(0));
-    value = select(value > 255.0f, splat(255), value);
-    vu8 bytes = __builtin_convertvector(__builtin_convertvector(value, vi), vu8) ^ vu8(run.yFlip);
-    __builtin_memcpy(run.y + i, &bytes, lanes == kLanes ? size_t(kLanes) : size_t(lanes));
+  typedef uint8_t vu8 __attribute__((ext_vector_type(kLanes)));
+  Divider divider(run.yScale);
+  ByteNarrowing narrow(run.range);
+  for (int64_t i = 0; i < run.n; i += 16) {
+    int64_t lanes = run.n - i < 16 ? run.n - i : 16;
+    auto real = [&](const uint8_t *p, bool isScalar, uint8_t flip, float zero, float scale, int v)
+                    __attribute__((always_inline)) {
+                      uint8_t part[16] = {};
+                      vu8 raw = vu8(*p);
+                      if (!isScalar && lanes == 16) {
+                        __builtin_memcpy(&raw, p + i + v * kLanes, sizeof(raw));
+                      } else if (!isScalar) {
+                        __builtin_memcpy(part, p + i, size_t(lanes));
+                        __builtin_memcpy(&raw, part + v * kLanes, sizeof(raw));
+                      }
+                      return (__builtin_convertvector(raw ^ vu8(flip), vf) - zero) * scale;
+                    };
+    vf value[kByteVectors];
+#pragma clang loop unroll(full)
+    for (int v = 0; v < kByteVectors; ++v) {
+      vf a = real(run.a, run.aIsScalar, run.aFlip, run.aZero, run.aScale, v),
+         b = real(run.b, run.bIsScalar, run.bFlip, run.bZero, run.bScale, v);
+      value[v] = kind == QuantBinary::Add ? a + b : kind == QuantBinary::Sub ? a - b : a * b;
+    }
+    divider.divide(value);
+    __m128i bytes = narrow(value);
+    if (lanes == 16)
+      __builtin_memcpy(run.y + i, &bytes, sizeof(bytes));
+    else
+      __builtin_memcpy(run.y + i, &bytes, size_t(lanes));
   }
 }
 void binary(const QuantBinaryRun &run) {

@@ -39,7 +39,7 @@ TEST(IgemmQuads, SumsAreExactAtEveryTileShape) {
               zeros.push_back(aSigned ? int16_t(zero + 128) : zero);
             }
             std::vector<int32_t> c(size_t(panels * rows * 16));
-            quadTile({made.data(), zeros.data(), rows, k, packed.data(), panels, nullptr, c.data()});
+            quadTile({made.data(), zeros.data(), rows, k, packed.data(), panels, nullptr, c.data(), nullptr});
             for (int64_t r = 0; r < rows; ++r) {
               int32_t rowSum = 0;
               for (int64_t j = 0; j < columns; ++j) {

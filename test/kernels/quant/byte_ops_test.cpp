@@ -61,6 +61,37 @@ TEST(QlinearBinary, EqualsTheUnfusedForm) {
         }
 }
 
+// Every pair of bytes: quotients at ties, at scales that have no inverse, and NaN.
+TEST(QlinearBinary, RoundsEveryQuotientAsDividingDoes) {
+  Tensor a = zeros(DType::U8, {256, 1}), b = zeros(DType::U8, {256});
+  for (int i = 0; i < 256; ++i)
+    a.as<uint8_t>()[i] = b.as<uint8_t>()[i] = uint8_t(i);
+  struct Scales {
+    float a, b, y;
+  };
+  for (const Kernel *row : rowsOf("qlinear_binary"))
+    for (const Scales &s :
+         {Scales{0.5f, 0.5f, 1}, Scales{0.1f, 0.1f, 0.2f}, Scales{0.37f, 0.81f, 0.9f},
+          Scales{1e-38f, 2e-38f, 3e-38f}, Scales{1e38f, 1e38f, 1e38f}, Scales{1, INFINITY, 1}})
+      for (const char *kind : {"add", "sub", "mul"}) {
+        std::vector<Tensor> in = {a,
+                                  scalar(s.a),
+                                  zeroPoint(DType::U8, 101),
+                                  b,
+                                  scalar(s.b),
+                                  zeroPoint(DType::U8, 7),
+                                  scalar(s.y),
+                                  zeroPoint(DType::U8, 90)};
+        AttrList attrs;
+        attrs.set("kind", kind);
+        Tensor left = runOp("dequantize_linear", {in[0], in[1], in[2]})[0],
+               right = runOp("dequantize_linear", {in[3], in[4], in[5]})[0];
+        ASSERT_EQ(runRow(*row, in, attrs)[0].bytes,
+                  runOp("quantize_linear", {runOp("binary", {left, right}, attrs)[0], in[6], in[7]})[0].bytes)
+            << row->name << " " << kind << " " << s.y;
+      }
+}
+
 Tensor moveLast(const Tensor &t) {
   Tensor out = t;
   int64_t c = t.dims[1], pixels = t.dims[2] * t.dims[3];
