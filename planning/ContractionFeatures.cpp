@@ -63,6 +63,16 @@ void depthwise(CostFeatures &f, const KernelCall &call, const TensorView &w, con
   f.starts = s.pixels / std::max<double>(1, double(y.dim(firstSpatial + y.rank - 3)));
 }
 
+// Both parts have terms of their own: the product its panel rows, which are steps, the taps their work.
+void expandDepthwise(CostFeatures &f, const KernelCall &call, const Sizes &s) {
+  const TensorView &x = call.in[0];
+  CostFeatures expansion;
+  product(expansion, elementsOf(x) / std::max(1.0, s.inputs), s.outputs, s.inputs, 1);
+  depthwise(f, call, call.in[3], s, 1);
+  f.steps = expansion.steps;
+  f.starts += expansion.starts;
+}
+
 } // namespace
 
 void matmulFeatures(CostFeatures &f, const KernelCall &call) {
@@ -84,7 +94,9 @@ void matmulFeatures(CostFeatures &f, const KernelCall &call) {
 
 void convFeatures(CostFeatures &f, const KernelCall &call, const KernelWork &work) {
   const TensorView &x = call.in[0], &y = call.out[0];
-  const TensorView &w = call.input(call.in.size() > 3 && call.in[1].rank <= 1 ? 3 : 1); // qlinear_conv: 3
+  bool isQlinear = call.in.size() > 3 && call.in[1].rank <= 1,
+       isExpand = f.key.starts_with("expand_depthwise");
+  const TensorView &w = call.input(isQlinear || isExpand ? 3 : 1);
   bool isLast = call.attrs.s("layout", "nchw") == "nhwc";
   if (x.rank < 3 || w.rank != x.rank || y.rank != x.rank)
     return;
@@ -98,6 +110,8 @@ void convFeatures(CostFeatures &f, const KernelCall &call, const KernelWork &wor
   int firstSpatial = isLast ? 1 : 2;
   std::string_view name = f.key;
   auto is = [&](std::string_view word) { return name.find(word) != name.npos; };
+  if (isExpand)
+    return expandDepthwise(f, call, s);
   if (is("depthwise"))
     return depthwise(f, call, w, s, firstSpatial);
   if (is("winograd") && y.rank == 4) {
@@ -116,6 +130,8 @@ void convFeatures(CostFeatures &f, const KernelCall &call, const KernelWork &wor
             s.taps / std::max(1.0, s.rowTaps));
   if (work.phases > 1)
     f.heavy = (elementsOf(x) + elementsOf(y)) / kPanel; // operands that are rearranged
+  if (is("qlinear") || is("integer"))                   // rows of bytes are gathered, a run per row of taps
+    f.heavy += s.pixels * s.taps / std::max(1.0, s.rowTaps) * (1 + s.rowTaps * s.inputs / kPanel);
 }
 
 } // namespace dspark

@@ -44,10 +44,16 @@ bool isHeavy(int64_t category, int64_t kind) {
   return false;
 }
 
-// Evaluations of exp and the like in what follows a contraction.
+// Evaluations of exp and the like in what follows a contraction, or stands between the two of
+// expand_depthwise.
 double heavyActivations(const KernelCall &call) {
-  UnaryKind kind = unaryKind(call.attrs.s("activation", ""));
-  return kind != UnaryKind::kCount && isHeavy(kind) ? elementsOf(call.out[0]) : 0;
+  auto has = [&](std::string_view attribute) {
+    UnaryKind kind = unaryKind(call.attrs.s(attribute, ""));
+    return kind != UnaryKind::kCount && isHeavy(kind);
+  };
+  const TensorView &y = call.out[0];
+  double between = has("expand_activation") ? rowsOf(call.in[0]) * last(y) : 0;
+  return between + (has("activation") ? elementsOf(y) : 0);
 }
 
 // The largest operand: all others broadcast to its dims.
@@ -177,8 +183,8 @@ std::string keyOf(const Kernel &kernel, const KernelCall &call) {
     const TensorView &w = call.input(op == "expand_depthwise" ? 3 : 1);
     if (w.rank > 2)
       add(std::to_string(w.dim(w.rank - 1)) + "s" + std::to_string(strides.empty() ? 1 : strides.back()));
-  } else if (op == "unary" || op == "resize") {
-    add(call.attrs.s(op == "unary" ? "kind" : "mode", ""));
+  } else if (op == "unary" || op == "resize" || op == "pad") {
+    add(call.attrs.s(op == "unary" ? "kind" : "mode", op == "pad" ? "constant" : ""));
   } else if (op == "reduce") {
     add(keepsLast(call) ? "columns" : "rows");
   } else if (op == "transpose") {
@@ -208,9 +214,11 @@ CostFeatures costFeatures(const Kernel &kernel, const KernelCall &call, const Ke
     return f;
   std::string_view op = kernel.op;
   f.starts = rowsOf(call.out[0]);
+  if (f.work == 0)
+    f.work = elementsOf(call.out[0]);
   if (isOneOf(op, {"matmul", "matmul_dequant", "qlinear_matmul", "matmul_integer"}))
     matmulFeatures(f, call);
-  else if (isOneOf(op, {"conv", "conv_transpose", "qlinear_conv", "conv_integer"})) {
+  else if (isOneOf(op, {"conv", "conv_transpose", "expand_depthwise", "qlinear_conv", "conv_integer"})) {
     convFeatures(f, call, work);
     f.heavy += heavyActivations(call);
   } else if (isOneOf(op, {"unary", "binary", "compare", "select", "clip", "cast", "fused", "fused_reduce"}))
@@ -223,9 +231,9 @@ CostFeatures costFeatures(const Kernel &kernel, const KernelCall &call, const Ke
     f.heavy = elementsOf(call.in[0]);
   else if (op == "reduce")
     f.starts = rowsOf(call.in[0]);
-  else if (op == "pool")
+  else if (isOneOf(op, {"pool", "qlinear_pool"}))
     for (int64_t side : call.attrs.ints("kernel_shape"))
-      f.work = (f.work > 0 ? f.work : elementsOf(call.out[0])) * double(side);
+      f.work *= double(side);
   else if (op == "attention") {
     double heads = call.in[0].rank == 3 ? double(call.attrs.i("q_num_heads", 1)) : 1;
     f.heavy = work.flops * heads / (4 * last(call.in[0])); // one exp per pair of a query and a key

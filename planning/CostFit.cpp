@@ -56,26 +56,28 @@ double logR2(std::span<const double> predicted, std::span<const double> measured
 }
 
 // One kernel: columns in units of the prior, divided by the measured time, so that every term is near 1 and
-// every sample's target is 1. A row per term pulls it towards the prior with a pull that a handful of samples
-// overcome.
+// every sample's target is 1; ratios count. A row per term pulls it towards the prior with a pull that a
+// handful of samples overcome.
 CostTerms fitKernel(const CostModel &model, const std::string &key,
                     std::span<const CostSample *const> samples) {
   constexpr double kPull = 0.02;
   constexpr size_t n = kCostTermCount;
   CostTerms prior = model.prior(key);
-  std::vector<double> a, b;
+  std::vector<double> a, b, weights;
   for (const CostSample *sample : samples) {
     CostTerms column = model.columns(sample->features, sample->footprint);
     for (size_t j = 0; j < n; ++j)
       a.push_back(column[j] * prior[j] / sample->seconds);
     b.push_back(1);
+    weights.push_back(sample->weight);
   }
   for (size_t j = 0; j < n; ++j) {
     a.insert(a.end(), n, 0);
     a[a.size() - n + j] = kPull;
     b.push_back(kPull * (j < 2 || j > 3 ? 1 : 0)); // steps and starts only where samples show them
   }
-  std::vector<double> x = nonNegativeLeastAbsolute(a, b, n);
+  weights.insert(weights.end(), n, 1);
+  std::vector<double> x = nonNegativeLeastDeviations({a, b, weights, samples.size()}, n);
   CostTerms terms;
   for (size_t j = 0; j < n; ++j)
     terms[j] = x[j] * prior[j];

@@ -10,6 +10,7 @@ struct CostSample {
   CostFeatures features;
   double footprint = 0; // bytes, as in CostModel::predict
   double seconds = 0;   // the least of several
+  double weight = 1;    // in a fit
 };
 
 struct KernelFit {

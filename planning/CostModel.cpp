@@ -30,14 +30,18 @@ std::optional<std::string> lowerLevel(const std::string &key) {
 } // namespace
 
 double CostModel::readSeconds(double bytes, double footprint, int threadsUsed) const {
+  if (levels.empty())
+    return bytes / 1e10;
+  double seconds = 0, reached = 0; // share of the bytes that levels up to the last one hold
   for (const MemoryLevel &level : levels) {
-    if (footprint > level.bytes && &level != &levels.back())
-      continue;
+    bool holdsAll = footprint <= level.bytes || &level == &levels.back();
+    double share = holdsAll ? 1 : std::max(reached, level.bytes / footprint);
     // More threads read faster up to what all of them got.
     double most = std::max(level.allPerSecond, level.onePerSecond);
-    return bytes / std::min(level.onePerSecond * std::max(1, threadsUsed), most);
+    seconds += (share - reached) * bytes / std::min(level.onePerSecond * std::max(1, threadsUsed), most);
+    reached = share;
   }
-  return bytes / 1e10;
+  return seconds;
 }
 
 const CostTerms *CostModel::termsOf(const std::string &key) const {

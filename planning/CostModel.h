@@ -40,7 +40,7 @@ struct CostModel {
   double barrier = 2e-6;             // of one phase on more than one thread
   std::map<std::string, CostTerms> kernels;
 
-  /// Seconds that reading `bytes` takes when they lie in the level that holds `footprint` bytes.
+  /// Seconds that reading `bytes` of `footprint` takes, of which each level holds as much as fits into it.
   double readSeconds(double bytes, double footprint, int threads) const;
   /// The terms of `key`, else of the kernel without the last "/part" of the key, else of the same kernel at a
   /// lower ISA level; null if none has any.

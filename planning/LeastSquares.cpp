@@ -127,24 +127,33 @@ std::vector<double> nonNegativeLeastSquares(std::span<const double> a, std::span
   return x;
 }
 
-std::vector<double> nonNegativeLeastAbsolute(std::span<const double> a, std::span<const double> b,
-                                             size_t columns) {
-  std::vector<double> weighted(a.begin(), a.end()), target(b.begin(), b.end());
-  std::vector<double> x = nonNegativeLeastSquares(a, b, columns);
+std::vector<double> nonNegativeLeastDeviations(const Deviations &rows, size_t columns) {
+  constexpr int kRounds = 15;
+  constexpr double kLeast = 1e-3, kSmallest = 0.02; // of a deviation, of a relative row's sum; both of b
+  size_t count = rows.b.size();
   double size = 0;
-  for (double value : b)
-    size += std::fabs(value) / double(b.size());
-  for (int round = 0; round < 12; ++round) {
-    for (size_t row = 0; row < b.size(); ++row) {
-      double residual = -b[row];
+  for (double value : rows.b)
+    size += std::fabs(value) / double(count);
+  std::vector<double> weighted(rows.a.size()), target(count), scale(count), x;
+  for (size_t row = 0; row < count; ++row)
+    scale[row] = std::sqrt(rows.weights[row]);
+  for (int round = 0; round < kRounds; ++round) {
+    for (size_t row = 0; row < count; ++row) {
       for (size_t j = 0; j < columns; ++j)
-        residual += a[row * columns + j] * x[j];
-      double weight = 1 / std::sqrt(std::max(std::fabs(residual), 1e-3 * size) + 1e-300);
-      for (size_t j = 0; j < columns; ++j)
-        weighted[row * columns + j] = a[row * columns + j] * weight;
-      target[row] = b[row] * weight;
+        weighted[row * columns + j] = rows.a[row * columns + j] * scale[row];
+      target[row] = rows.b[row] * scale[row];
     }
     x = nonNegativeLeastSquares(weighted, target, columns);
+    for (size_t row = 0; row < count; ++row) {
+      double sum = 0;
+      for (size_t j = 0; j < columns; ++j)
+        sum += rows.a[row * columns + j] * x[j];
+      double deviation = std::max(std::fabs(sum - rows.b[row]), kLeast * size) + 1e-300;
+      // |p - b| / sqrt(p b) has the slope of |p - b| times (p + b) / (2 p sqrt(p b)).
+      if (double b = rows.b[row], p = std::max(sum, kSmallest * b); row < rows.relative)
+        deviation *= 2 * p * std::sqrt(p * b) / (p + b);
+      scale[row] = std::sqrt(rows.weights[row] / deviation);
+    }
   }
   return x;
 }

@@ -12,9 +12,14 @@ namespace dspark {
 std::vector<double> nonNegativeLeastSquares(std::span<const double> a, std::span<const double> b,
                                             size_t columns);
 
-/// The x >= 0 that minimises the sum of |A x - b|, by least squares with weights 1 / |residual|. Single
-/// samples that something disturbed have little pull on it.
-std::vector<double> nonNegativeLeastAbsolute(std::span<const double> a, std::span<const double> b,
-                                             size_t columns);
+struct Deviations {
+  std::span<const double> a, b, weights; // [rows][columns], [rows], [rows]
+  size_t relative = 0;                   // so many rows, the first ones, have b > 0 and count by ratio
+};
+
+/// The x >= 0 that minimises the weighted sum of |p - b|, p = A x, and for relative rows of |p - b| / sqrt(p
+/// b), in which half of b is as far off as twice b; by reweighted least squares. Single samples that
+/// something disturbed have little pull on it.
+std::vector<double> nonNegativeLeastDeviations(const Deviations &rows, size_t columns);
 
 } // namespace dspark

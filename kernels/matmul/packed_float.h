@@ -5,9 +5,29 @@
 namespace dspark {
 namespace {
 
+// Weights of a chunk, [terms][16]: vector i of term k, `isOdd` being k's parity.
+struct PlainWeights {
+  const float *w;
+  DSPARK_SIMD vf at(int64_t k, int64_t i, bool) const { return load(w + k * kPackedColumns + i * kLanes); }
+};
+struct F16Weights {
+  const uint8_t *lines;
+  DSPARK_SIMD vf at(int64_t k, int64_t i, bool) const {
+    return f16At(lines + 2 * (k * kPackedColumns + i * kLanes));
+  }
+};
+struct Bf16Weights { // [16][2]: the even term is the lower half of each word
+  const uint8_t *lines;
+  DSPARK_SIMD vf at(int64_t k, int64_t i, bool isOdd) const {
+    vwords pairs = *reinterpret_cast<const vwords *>(lines + k / 2 * 4 * kPackedColumns + 4 * i * kLanes);
+    return fromBits(isOdd ? pairs & int32_t(0xffff0000) : pairs << 16);
+  }
+};
+
 // Chain j takes terms j, j + 4 ...; a row's chains are added up in order, whether they ran beside each other
 // (few rows) or one after the other.
-template <int R> void floatRows(const float *w, int64_t terms, const float *const *a, float *sums) {
+template <int R, typename Weights>
+DSPARK_SIMD void floatRows(const Weights &w, int64_t terms, const float *const *a, float *sums) {
   constexpr int kAtOnce = R * kVectors <= 2 ? 4 : R * kVectors <= 4 ? 2 : 1;
   vf total[R][kVectors];
   for (int first = 0; first < 4; first += kAtOnce) {
@@ -15,7 +35,7 @@ template <int R> void floatRows(const float *w, int64_t terms, const float *cons
     unroll<kAtOnce * R * kVectors>(DSPARK_LAMBDA { (&chain[0][0][0])[i] = splat(0); });
     auto term = [&](int64_t k, auto c) __attribute__((always_inline)) {
       vf row[kVectors];
-      unroll<kVectors>(DSPARK_LAMBDA { row[i] = load(w + k * kPackedColumns + i * kLanes); });
+      unroll<kVectors>(DSPARK_LAMBDA { row[i] = w.at(k, i, (first + c) % 2); });
       unroll<R>([&](auto r) __attribute__((always_inline)) {
         vf x = splat(a[r][k]);
         unroll<kVectors>(DSPARK_LAMBDA { chain[c][r][i] = fma(x, row[i], chain[c][r][i]); });
@@ -42,12 +62,16 @@ template <int R> void floatRows(const float *w, int64_t terms, const float *cons
   });
 }
 
+template <int R> void plainRows(const float *w, int64_t terms, const float *const *a, float *sums) {
+  floatRows<R>(PlainWeights{w}, terms, a, sums);
+}
+
 using FloatRows = void (*)(const float *, int64_t, const float *const *, float *);
 template <int... R> constexpr auto floatTable(std::integer_sequence<int, R...>) {
   struct Table {
     FloatRows rows[sizeof...(R)];
   };
-  return Table{{floatRows<R + 1>...}};
+  return Table{{plainRows<R + 1>...}};
 }
 #if defined(__AVX512F__)
 constexpr int kFloatRows = 12;
@@ -58,17 +82,32 @@ constexpr int kFloatRows = 2;
 #endif
 constexpr auto kFloatTable = floatTable(std::make_integer_sequence<int, kFloatRows>());
 
-void halfStep(CodeKind kind, const uint8_t *lines, float *out) {
-  for (int k = 0; k < kStepTerms; ++k, out += kPackedColumns, lines += 2 * kPackedColumns)
-    if (kind == CodeKind::F16)
-      put(out, [&](int at) { return f16At(lines + 2 * at); });
-    else if (k % 2 == 0) // [16][2]: the even term is the lower half of each word
-      put(out, [&](int at) { return fromBits(*reinterpret_cast<const vwords *>(lines + 4 * at) << 16); });
+template <typename Weights> void halfStep(const Weights &w, float *out) {
+  for (int k = 0; k < kStepTerms; ++k, out += kPackedColumns)
+    unroll<kVectors>(DSPARK_LAMBDA { store(out + i * kLanes, w.at(k, i, k % 2)); });
+}
+
+// One or two rows read each weight once: converting it on the way costs less than writing it down first.
+constexpr int64_t kDirectRows = 2;
+template <typename Weights>
+void halfRows(const Weights &w, int64_t terms, const float *const *a, int64_t rows, float *sums) {
+  rows == 1 ? floatRows<1>(w, terms, a, sums) : floatRows<2>(w, terms, a, sums);
+}
+
+void halfPanel(const PackedTile &tile, ChunkReader &reader, float *sums) {
+  int64_t done = 0;
+  Chunk chunk;
+  while (reader.next(chunk)) { // steps of a chunk lie one behind the other
+    int64_t terms = tile.k - done < chunk.steps * kStepTerms ? tile.k - done : chunk.steps * kStepTerms;
+    const float *a[kDirectRows];
+    for (int64_t r = 0; r < tile.rows; ++r)
+      a[r] = tile.a + r * tile.aRow + done;
+    if (tile.format.code == CodeKind::F16)
+      halfRows(F16Weights{chunk.lines[0]}, terms, a, tile.rows, sums);
     else
-      put(out, [&](int at) {
-        const uint8_t *pairs = lines - 2 * kPackedColumns + 4 * at;
-        return fromBits(*reinterpret_cast<const vwords *>(pairs) & int32_t(0xffff0000));
-      });
+      halfRows(Bf16Weights{chunk.lines[0]}, terms, a, tile.rows, sums);
+    done += terms;
+  }
 }
 
 // [32][16] weights from codes in bytes, term j of quad q being byte j of each column.
@@ -93,6 +132,8 @@ void floatPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   float *weights = tile.scratch + 2 * kPackedRows * kPackedColumns;
   ChunkReader reader(tile, panel, weights + kChunkTerms * kPackedColumns);
   __builtin_memset(sums, 0, size_t(tile.rows * kPackedColumns) * sizeof(float));
+  if (tile.format.isFloat() && tile.rows <= kDirectRows)
+    return halfPanel(tile, reader, sums);
   Unpack unpack = tile.format.isFloat() ? nullptr : unpacker(tile.format.code);
   int64_t done = 0;
   Chunk chunk;
@@ -100,7 +141,10 @@ void floatPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
     for (int s = 0; s < chunk.steps; ++s) {
       float *out = weights + s * kStepTerms * kPackedColumns;
       if (!unpack) {
-        halfStep(tile.format.code, chunk.lines[s], out);
+        if (tile.format.code == CodeKind::F16)
+          halfStep(F16Weights{chunk.lines[s]}, out);
+        else
+          halfStep(Bf16Weights{chunk.lines[s]}, out);
         continue;
       }
       alignas(64) uint8_t bytes[512];

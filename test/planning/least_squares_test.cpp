@@ -74,15 +74,25 @@ TEST(LeastSquares, ToleratesEqualAndEmptyColumns) {
 }
 
 // One sample in twenty that is ten times off moves the least-squares line, not this one.
-TEST(LeastSquares, AbsoluteDeviationsIgnoreDisturbedSamples) {
-  std::vector<double> a, b;
+TEST(LeastSquares, DeviationsIgnoreDisturbedSamples) {
+  std::vector<double> a, b, weights(20, 1);
   for (int row = 1; row <= 20; ++row) {
     a.insert(a.end(), {double(row), 1});
     b.push_back(row == 7 ? 10 * (3.0 * row + 2) : 3.0 * row + 2);
   }
-  std::vector<double> x = nonNegativeLeastAbsolute(a, b, 2);
-  EXPECT_NEAR(x[0], 3, 0.02);
-  EXPECT_NEAR(x[1], 2, 0.2);
+  for (size_t relative : {0, 20}) {
+    std::vector<double> x = nonNegativeLeastDeviations({a, b, weights, relative}, 2);
+    EXPECT_NEAR(x[0], 3, 0.02);
+    EXPECT_NEAR(x[1], 2, 0.2);
+  }
+}
+
+// Samples of one cause in two groups that differ: the answer is the larger group's, by number or by weight.
+TEST(LeastSquares, DeviationsByWeightAndByRatio) {
+  std::vector<double> a(5, 1), b = {1, 1, 4, 4, 4}, equal(5, 1), heavy = {10, 10, 1, 1, 1};
+  EXPECT_NEAR(nonNegativeLeastDeviations({a, b, equal}, 1)[0], 4, 0.01);
+  EXPECT_NEAR(nonNegativeLeastDeviations({a, b, heavy}, 1)[0], 1, 0.01);
+  EXPECT_NEAR(nonNegativeLeastDeviations({a, b, equal, 5}, 1)[0], 4, 0.1);
 }
 
 } // namespace

@@ -139,30 +139,33 @@ std::byte *CaseRunner::memory(size_t bytes) {
 
 Status CaseRunner::allocate() {
   std::string_view packed = attribute("packed");
+  bool isExpand = op == "expand_depthwise";
   size_t constant = 0;
   for (Operand &operand : operands) {
+    bool isExpansion = isExpand && &operand == &operands[1]; // a product of its own
+    std::string_view layout = isExpansion ? "panel16" : packed;
     int64_t elements = 1;
     for (int64_t dim : operand.dims)
       elements *= dim;
     operand.bytes = size_t(dtypeBytes(operand.type, elements));
     if (operand.isConstant && !packed.empty() && operand.dims.size() >= 2) {
-      bool isConv = op.find("conv") != op.npos;
-      if (auto format = PackedFormat::named(packed)) {
+      bool isConv = isExpand || op.find("conv") != op.npos;
+      if (auto format = PackedFormat::named(layout)) {
         bool isTurned = Attrs(attrs).i("trans_b", 0) != 0;
         operand.bytes = size_t(format->bytes(operand.dims[isTurned], operand.dims[!isTurned]).value_or(0));
       } else if (isConv) {
         ConvWeight weight;
-        weight.group = Attrs(attrs).i("group", 1);
+        weight.group = isExpansion ? 1 : Attrs(attrs).i("group", 1);
         weight.isTransposed = op == "conv_transpose";
         weight.inputs = weight.isTransposed ? operand.dims[0] : operand.dims[1] * weight.group;
         weight.outputs = weight.isTransposed ? operand.dims[1] * weight.group : operand.dims[0];
         for (size_t i = 2; i < operand.dims.size(); ++i)
           weight.spatial *= operand.dims[i];
         weight.elementBytes = dtypeBits(operand.type) / 8;
-        DSPARK_ASSIGN_OR_RETURN(operand.bytes, packedBytes(packed, weight));
+        DSPARK_ASSIGN_OR_RETURN(operand.bytes, packedBytes(layout, weight));
       } else {
         MatrixWeight weight{1, operand.dims[0], operand.dims[1], false, dtypeBits(operand.type) / 8};
-        DSPARK_ASSIGN_OR_RETURN(operand.bytes, packedBytes(packed, weight));
+        DSPARK_ASSIGN_OR_RETURN(operand.bytes, packedBytes(layout, weight));
       }
     }
     constant += operand.isConstant ? operand.bytes : 0;

@@ -8,7 +8,7 @@ namespace dspark {
 namespace {
 
 std::string format(const char *pattern, auto... values) {
-  char text[256];
+  char text[320];
   std::snprintf(text, sizeof text, pattern, values...);
   return text;
 }
@@ -77,6 +77,17 @@ void addConvolutions(Cases &cases) {
                             "f32[1,%d,%d,%d] *f32[%d,1,%d,%d] *f32[%d]",
                             stride, stride, kernel / 2, kernel / 2, kernel / 2, kernel / 2, channels, size,
                             size, channels, channels, kernel, kernel, channels)});
+  for (auto [size, in, channels, kernel, stride] : {std::array{56, 24, 144, 3, 1},
+                                                    {28, 32, 192, 3, 2},
+                                                    {14, 96, 576, 3, 1},
+                                                    {40, 24, 96, 5, 1},
+                                                    {80, 16, 64, 3, 2},
+                                                    {20, 96, 192, 5, 2}})
+    cases.push_back({format("expand_depthwise packed=depthwise layout=nhwc strides=%d,%d pads=%d,%d,%d,%d "
+                            "group=%d activation=relu expand_activation=relu | f32[1,%d,%d,%d] "
+                            "*f32[%d,%d,1,1] *f32[%d] *f32[%d,1,%d,%d] *f32[%d]",
+                            stride, stride, kernel / 2, kernel / 2, kernel / 2, kernel / 2, channels, size,
+                            size, in, channels, in, channels, channels, kernel, kernel, channels)});
   for (auto [size, in, out] : {std::array{40, 24, 24}, {80, 24, 1}, {20, 64, 16}})
     cases.push_back({format("conv_transpose packed=panel16 layout=nhwc strides=2,2 | f32[1,%d,%d,%d] "
                             "*f32[%d,%d,2,2] *f32[%d]",
@@ -145,9 +156,12 @@ void addRows(Cases &cases) {
                             size, channels)});
     cases.push_back({format("pool kind=average layout=nhwc kernel_shape=3,3 strides=1,1 | f32[1,%d,%d,%d]",
                             size, size, channels)});
-    cases.push_back({format("reduce kind=mean axes=1,2 | f32[1,%d,%d,%d]", size, size, channels)});
-    cases.push_back(
-        {format("binary kind=mul | f32[1,%d,%d,%d] f32[1,1,1,%d]", size, size, channels, channels)});
+    for (int batch : {1, 4}) {
+      cases.push_back({format("reduce kind=mean axes=1,2 | f32[%d,%d,%d,%d]", batch, size, size, channels)});
+      cases.push_back({format("binary kind=mul | f32[%d,%d,%d,%d] f32[%d,1,1,%d]", batch, size, size,
+                              channels, batch, channels)});
+      cases.push_back({format("transpose perm=1,0,2,3 | f32[1,%d,%d,%d]", batch, size * size, channels)});
+    }
   }
 }
 

@@ -25,6 +25,9 @@ examples:
   dspark-bench llm smol.dsp                       how fast a language model reads and writes
   dspark-bench compare a.dsp b.dsp                two plans by turns on the same inputs)";
 
+// Of a sample of the sweep beside those of models, whose steps find caches as steps do.
+constexpr double kSweepWeight = 0.1;
+
 struct ProbeOptions {
   std::string output, sweep;
   std::vector<std::string> samples;
@@ -77,6 +80,8 @@ StatusOr<int> probe(const ProbeOptions &options) {
               profile.machine.isa.c_str(), profile.machine.cores, profile.fingerprint.c_str());
   printLimits(profile.model);
   DSPARK_ASSIGN_OR_RETURN(SweepResult sweep, sweepOrFile(options));
+  for (CostSample &sample : sweep.samples)
+    sample.weight = options.samples.empty() ? 1 : kSweepWeight;
   for (const std::string &path : options.samples) {
     DSPARK_ASSIGN_OR_RETURN(std::vector<CostSample> more, readSamples(path));
     sweep.samples.insert(sweep.samples.end(), more.begin(), more.end());
