@@ -2,6 +2,7 @@
 // output channels are columns. Nothing is copied: the product reads the input where it lies, by one address
 // per pixel and tap.
 #include "kernels/conv/conv_f32.h"
+#include "kernels/common/tiles.h"
 #include "kernels/conv/conv_phases.h"
 #include "kernels/conv/conv_taps.h"
 #include "kernels/matmul/gemm.h"
@@ -19,7 +20,7 @@ struct State {
   int64_t classes[3]; // per axis; 1 unless transposed
   TileGrid grid;      // per class and group
   // Offsets into a thread's scratch, in bytes.
-  int64_t table, tapOffset, axisLists, pixels, zeros, edges, copy;
+  int64_t table, tapOffset, axisLists, pixels, zeros, edges, copy, parts;
 };
 static_assert(sizeof(State) <= 512);
 
@@ -29,7 +30,7 @@ int64_t take(int64_t &used, int64_t bytes) {
   return at;
 }
 
-void planScratch(State &state, KernelWork &work) {
+void planScratch(State &state, KernelWork &work, bool hasTiles) {
   const ConvPlan &conv = state.conv;
   const ConvRows &rows = state.rows;
   int64_t used = 0;
@@ -40,10 +41,11 @@ void planScratch(State &state, KernelWork &work) {
   state.zeros = take(used, rows.depth * 4);
   state.edges = take(used, rows.joinsTaps ? rows.maxRows * rows.maxTaps * rows.depth * 4 : 0);
   state.copy = rows.maxTaps == 1 && rows.depth > kBlockTerms ? take(used, kGemmCopyFloats * 4) : -1;
+  state.parts = hasTiles ? take(used, kGemmPartElements * 2) : -1;
   work.scratchPerThread = size_t(used);
 }
 
-void prepare(const KernelCall &call, KernelWork &work, bool isTransposed) {
+void prepare(const KernelCall &call, KernelWork &work, bool isTransposed, bool hasTiles = false) {
   State &state = work.make<State>();
   ConvPlan &conv = state.conv;
   conv.read(call, 1, isTransposed);
@@ -59,7 +61,7 @@ void prepare(const KernelCall &call, KernelWork &work, bool isTransposed) {
                           classes * conv.group, state.rows.maxRows);
   int64_t tiles = classes * conv.group * state.grid.rows * state.grid.columns;
   state.phases.plan(call, conv, false, uint32_t(std::min<int64_t>(tiles, UINT32_MAX)), work);
-  planScratch(state, work);
+  planScratch(state, work, hasTiles);
 }
 
 // Which class, group, outputs and panels a tile stands for.
@@ -133,6 +135,7 @@ void runTile(const KernelCall &call, const State &state, const GemmOps &ops, con
   tile.residual = residual ? residual + pixels[0] * conv.outChannels + channel : nullptr;
   tile.epilogue = state.epilogue;
   tile.copy = state.copy < 0 ? nullptr : at(state.copy, static_cast<float *>(nullptr));
+  tile.parts = state.parts < 0 ? nullptr : at(state.parts, static_cast<uint16_t *>(nullptr));
   ops.tile(tile);
 }
 
@@ -142,6 +145,17 @@ bool acceptsConvF32(const KernelCall &call) {
   return call.in[0].type == DType::F32 && call.attrs.s("packed", "") != "depthwise";
 }
 
+bool acceptsConvTiles(const KernelCall &call) {
+  if (!acceptsConvF32(call) || acceptsConvWinograd(call) || acceptsConvLine(call))
+    return false;
+  constexpr int64_t kFewestPixels = 64, kFewestTerms = 64, kFewestColumns = 32;
+  ConvPlan conv;
+  conv.read(call, 1, false);
+  return conv.outPixels() >= kFewestPixels && conv.depth() >= kFewestTerms &&
+         conv.outPerGroup >= kFewestColumns;
+}
+
+void prepareConvTiles(const KernelCall &call, KernelWork &work) { prepare(call, work, false, true); }
 void prepareConvF32(const KernelCall &call, KernelWork &work) { prepare(call, work, false); }
 void prepareConvTransposeF32(const KernelCall &call, KernelWork &work) { prepare(call, work, true); }
 
@@ -149,11 +163,13 @@ template <Isa isa> void runConvF32(const KernelCall &call, const KernelWork &wor
   const State &state = work.get<State>();
   if (state.phases.runArrangement(call, state.conv, work, part))
     return;
+  TileScope tiles(isa);
   for (uint32_t tile = part.begin; tile < part.end; ++tile)
     runTile(call, state, gemmOps(isa), part, tile);
 }
 template void runConvF32<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runConvF32<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runConvF32<Isa::Avx512>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runConvF32<Isa::Amx>(const KernelCall &, const KernelWork &, const KernelPart &);
 
 } // namespace dspark

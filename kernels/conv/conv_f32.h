@@ -6,6 +6,11 @@ namespace dspark {
 
 bool acceptsConvF32(const KernelCall &call);
 void prepareConvF32(const KernelCall &call, KernelWork &work);
+/// The product by AMX tiles (kernels/matmul/gemm_tiles.h), where an image has enough pixels and channels to
+/// pay for the splitting and Winograd's transform does not multiply less. The choice is the shape of an
+/// image's, so that an image gets the same bits in every batch.
+bool acceptsConvTiles(const KernelCall &call);
+void prepareConvTiles(const KernelCall &call, KernelWork &work);
 void prepareConvTransposeF32(const KernelCall &call, KernelWork &work);
 /// Both operators.
 template <Isa isa> void runConvF32(const KernelCall &call, const KernelWork &work, const KernelPart &part);

@@ -3,6 +3,7 @@
 // is copied in runs; the forms ONNX has, channels first and weights as they are, are gathered element by
 // element.
 #include "kernels/conv/conv_integer.h"
+#include "kernels/common/tiles.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/matmul/igemm.h"
 #include "kernels/matmul/integer_result.h"
@@ -244,11 +245,13 @@ void prepareQlinearConv(const KernelCall &call, KernelWork &work) { prepare(call
 
 template <Isa isa>
 void runConvInteger(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+  TileScope tiles(isa);
   for (uint32_t index = part.begin; index < part.end; ++index)
     Tile{call, work.get<State>(), igemmOps(isa), part.scratch}.run(index);
 }
 template void runConvInteger<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runConvInteger<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runConvInteger<Isa::Avx512>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runConvInteger<Isa::Amx>(const KernelCall &, const KernelWork &, const KernelPart &);
 
 } // namespace dspark

@@ -8,6 +8,7 @@ namespace {
 
 // Within a level the special rows come first.
 constexpr Kernel kRows[] = {
+    {"conv", "conv_f32_amx", Isa::Amx, acceptsConvTiles, prepareConvTiles, runConvF32<Isa::Amx>},
     {"conv", "conv_f32_depthwise_avx512", Isa::Avx512, acceptsDepthwise, prepareDepthwise,
      runDepthwise<Isa::Avx512>},
     {"conv", "conv_f32_winograd_avx512", Isa::Avx512, acceptsConvWinograd, prepareConvWinograd,
@@ -50,12 +51,16 @@ constexpr Kernel kRows[] = {
      runConvF32<Isa::Baseline>},
     {"conv_transpose", "conv_transpose_reference", Isa::Baseline, acceptsRowMajorWeights,
      prepareConvTransposeReference, runConvReference},
+    {"conv_integer", "conv_integer_amx", Isa::Amx, acceptsConvInteger, prepareConvInteger,
+     runConvInteger<Isa::Amx>},
     {"conv_integer", "conv_integer_avx512", Isa::Avx512, acceptsConvInteger, prepareConvInteger,
      runConvInteger<Isa::Avx512>},
     {"conv_integer", "conv_integer_avx2", Isa::Avx2, acceptsConvInteger, prepareConvInteger,
      runConvInteger<Isa::Avx2>},
     {"conv_integer", "conv_integer", Isa::Baseline, acceptsConvInteger, prepareConvInteger,
      runConvInteger<Isa::Baseline>},
+    {"qlinear_conv", "qlinear_conv_amx", Isa::Amx, acceptsConvInteger, prepareQlinearConv,
+     runConvInteger<Isa::Amx>},
     {"qlinear_conv", "qlinear_conv_depthwise_avx512", Isa::Avx512, acceptsQlinearDepthwise,
      prepareQlinearDepthwise, runQlinearDepthwise<Isa::Avx512>},
     {"qlinear_conv", "qlinear_conv_depthwise_avx2", Isa::Avx2, acceptsQlinearDepthwise,

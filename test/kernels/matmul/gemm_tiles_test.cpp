@@ -251,5 +251,53 @@ TEST_F(GemmTiles, WhichMatmulsTakeThemIsTheWeightsAlone) {
   }
 }
 
+TEST_F(GemmTiles, Convolutions) {
+  const Kernel *row = rowNamed("conv", "conv_f32_amx");
+  ASSERT_TRUE(row);
+  struct Case {
+    int64_t inputs, outputs, height, width, kernel, stride, group;
+  };
+  // Windows whose taps are joined (few channels), kept apart, in groups; single pixels.
+  for (const Case &c : {Case{72, 40, 9, 11, 1, 1, 1},
+                        {3, 33, 20, 22, 7, 2, 1},
+                        {40, 48, 17, 19, 3, 2, 1},
+                        {64, 64, 8, 9, 3, 1, 2}}) {
+    int64_t perGroup = c.inputs / c.group, pad = c.kernel / 2;
+    std::vector<Tensor> in = {uniform({2, c.height, c.width, c.inputs}, rng),
+                              uniform({c.outputs, perGroup, c.kernel, c.kernel}, rng),
+                              uniform({c.outputs}, rng)};
+    AttrList attrs;
+    attrs.set("layout", "nhwc").set("pads", {pad, pad, pad, pad}).set("strides", {c.stride, c.stride});
+    attrs.set("group", c.group);
+    Tensor y = runRow(*row, in, attrs)[0];
+    ASSERT_EQ(y.dims.size(), 4u);
+    int64_t height = y.dims[1], width = y.dims[2];
+    for (int64_t i = 0; i < y.elements(); ++i) {
+      int64_t o = i % c.outputs, w = i / c.outputs % width, h = i / c.outputs / width % height,
+              n = i / c.outputs / width / height, group = o / (c.outputs / c.group);
+      double sum = double(in[2].as<float>()[o]), magnitude = std::fabs(sum);
+      for (int64_t at = 0; at < c.kernel * c.kernel * perGroup; ++at) {
+        int64_t kh = at / (c.kernel * perGroup), kw = at / perGroup % c.kernel, channel = at % perGroup;
+        int64_t ih = h * c.stride - pad + kh, iw = w * c.stride - pad + kw;
+        if (ih < 0 || ih >= c.height || iw < 0 || iw >= c.width)
+          continue;
+        double x = double(
+            in[0].as<float>()[((n * c.height + ih) * c.width + iw) * c.inputs + group * perGroup + channel]);
+        double term =
+            x * double(in[1].as<float>()[((o * perGroup + channel) * c.kernel + kh) * c.kernel + kw]);
+        sum += term;
+        magnitude += std::fabs(term);
+      }
+      ASSERT_NEAR(double(y.as<float>()[i]), sum, roundings(c.kernel * c.kernel * perGroup) * kEps * magnitude)
+          << c.inputs << " " << c.kernel << " element " << i;
+    }
+    std::vector<Tensor> one = in;
+    one[0].dims[0] = 1;
+    one[0].bytes.resize(one[0].bytes.size() / 2);
+    Tensor first = runRow(*row, one, attrs, 1, 1)[0];
+    EXPECT_EQ(std::memcmp(first.bytes.data(), y.bytes.data(), first.bytes.size()), 0) << c.inputs;
+  }
+}
+
 } // namespace
 } // namespace dspark
