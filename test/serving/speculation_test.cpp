@@ -271,6 +271,51 @@ TEST(Speculation, SurvivesWhateverComesTogether) {
   EXPECT_GT(failed, 500);
 }
 
+// 10,000 small schedules: a handful of requests in little memory, drafts that are right, wrong or looked up,
+// and cancels at any moment. No request is forgotten, and no page left behind.
+TEST(Speculation, TenThousandSchedulesWithCancelsLeaveNoPageBehind) {
+  int64_t accepted = 0, cancelled = 0, preemptions = 0;
+  for (uint32_t seed = 0; seed < 10'000 && !HasFailure(); ++seed) {
+    std::mt19937 random(seed);
+    llm::HashModel model(testFacts(8 + random() % 24));
+    const SchedulerOptions scheduling{.rowsPerStep = int64_t(4 + random() % 30),
+                                      .longestChunk = int64_t(1 + random() % 20),
+                                      .sequences = int32_t(1 + random() % 4),
+                                      .preemption =
+                                          random() % 2 ? Preemption::NewestFirst : Preemption::OldestFirst};
+    std::unique_ptr<llm::Drafter> drafter = std::make_unique<llm::LookupDrafter>();
+    if (random() % 2)
+      drafter = std::make_unique<Oracle>(Oracle::Kind::Sometimes, workload().next);
+    auto engine = std::move(
+        *Engine::create(model, &testTokenizer(),
+                        {.scheduling = scheduling, .sharePrefixes = random() % 3 != 0, .clock = ticks()},
+                        speculate(std::move(drafter))));
+    size_t ended = 0;
+    std::vector<RequestId> ids;
+    for (int turn = 0; turn < 5; ++turn) {
+      Request request = workload().requests[random() % workload().requests.size()];
+      request.receive = [&](const Output &output) { ended += output.statistics ? 1 : 0; };
+      if (const auto id = engine->submit(std::move(request)); id.isOk()) // or it can never fit
+        ids.push_back(*id);
+      for (uint32_t steps = random() % 6; steps > 0; --steps) {
+        engine->step();
+        ASSERT_EQ(engine->checkPages().message(), "") << "seed " << seed;
+      }
+      if (!ids.empty() && random() % 2)
+        engine->cancel(ids[random() % ids.size()]);
+    }
+    finishAll(*engine);
+    EXPECT_EQ(ended, ids.size()) << "seed " << seed;
+    const EngineStatistics statistics = engine->statistics();
+    accepted += statistics.acceptedTokens;
+    cancelled += statistics.cancelled;
+    preemptions += statistics.preemptions;
+  }
+  EXPECT_GT(accepted, 1000);
+  EXPECT_GT(cancelled, 5000);
+  EXPECT_GT(preemptions, 1000);
+}
+
 // Draws its tokens from its own distributions, which differ from the model's.
 class Drawing : public llm::Drafter {
 public:

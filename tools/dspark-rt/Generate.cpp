@@ -248,18 +248,19 @@ void printSpeculation(const llm::SpeculationStatistics &s) {
 Status generate(const LanguageRequest &request, llm::LanguageModel &language) {
   int32_t sequences = request.prompts.empty() ? request.request.choices
                                               : std::min(request.engine.scheduling.sequences, kMostMeasured);
-  DSPARK_ASSIGN_OR_RETURN(auto speculation, makeSpeculation({.choice = request.speculate,
-                                                             .sharedTokens = request.sharedTokens,
-                                                             .sequences = sequences,
-                                                             .session = request.model.session},
-                                                            language));
-  DSPARK_ASSIGN_OR_RETURN(auto engine, serving::Engine::create(*language.model, language.tokenizer.get(),
-                                                               request.engine, std::move(speculation)));
+  DSPARK_ASSIGN_OR_RETURN(ChosenSpeculation chosen, makeSpeculation({.choice = request.speculate,
+                                                                     .sharedTokens = request.sharedTokens,
+                                                                     .sequences = sequences,
+                                                                     .session = request.model.session},
+                                                                    language));
+  DSPARK_ASSIGN_OR_RETURN(auto engine,
+                          serving::Engine::create(*language.model, language.tokenizer.get(), request.engine,
+                                                  std::move(chosen.speculation)));
   Generator generator(request, language, *engine);
   Status status = request.isChat            ? generator.chat()
                   : request.prompts.empty() ? generator.prompt()
                                             : generator.prompts();
-  if (engine->speculation())
+  if (engine->speculation() && chosen.areStepsMeasured)
     keepSteps(*engine->speculation(), language, sequences);
   if (request.showsStatistics) {
     printStatistics(engine->statistics());

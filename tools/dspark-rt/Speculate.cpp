@@ -57,7 +57,7 @@ public:
     return addMeasured(std::move(drafter), {});
   }
 
-  StatusOr<std::unique_ptr<llm::Speculation>> finish() {
+  StatusOr<ChosenSpeculation> finish() {
     int32_t longest = 0;
     for (const llm::SpeculationSource &source : sources)
       longest = std::max(longest, source.drafter->longestDraft());
@@ -65,11 +65,14 @@ public:
         stepsOf(*language.model, {.sequences = options.sequences, .drafts = longest, .context = context()});
     // A machine so busy that more rows took no longer says nothing to decide by. Who names a drafter wants
     // it: a draft then counts as 2 % of a step, until steps have corrected that.
+    ChosenSpeculation chosen{.speculation = nullptr, .areStepsMeasured = steps.isOk()};
     if (!steps.isOk() && options.choice != "auto")
       steps = llm::CostTable::create({{1, 0, 1e-3}, {1, 50, 2e-3}});
     DSPARK_RETURN_IF_ERROR(steps.status());
-    return llm::Speculation::create(language.model->facts().vocabulary, std::move(*steps),
-                                    std::move(sources));
+    DSPARK_ASSIGN_OR_RETURN(
+        chosen.speculation,
+        llm::Speculation::create(language.model->facts().vocabulary, std::move(*steps), std::move(sources)));
+    return chosen;
   }
 
 private:
@@ -91,14 +94,13 @@ private:
 
 } // namespace
 
-StatusOr<std::unique_ptr<llm::Speculation>> makeSpeculation(const SpeculateOptions &options,
-                                                            llm::LanguageModel &language) {
+StatusOr<ChosenSpeculation> makeSpeculation(const SpeculateOptions &options, llm::LanguageModel &language) {
   const std::string &choice = options.choice;
   DSPARK_ASSIGN_OR_RETURN(const llm::DraftersSection held,
                           llm::decodeDrafters(language.model->program().file().drafters()));
   const bool isAuto = choice == "auto";
   if (choice == "off" || (isAuto && !held.speculates))
-    return std::unique_ptr<llm::Speculation>();
+    return ChosenSpeculation();
   Maker maker(language, options);
   if (isAuto || choice == "lookup")
     maker.addLookup();
@@ -110,10 +112,10 @@ StatusOr<std::unique_ptr<llm::Speculation>> makeSpeculation(const SpeculateOptio
     }
   if (!isAuto && choice != "lookup" && !isHeld)
     DSPARK_RETURN_IF_ERROR(maker.addPlan(choice).in("--speculate " + choice));
-  auto speculation = maker.finish();
-  if (!speculation.isOk() && isAuto)
-    return std::unique_ptr<llm::Speculation>();
-  return speculation;
+  auto chosen = maker.finish();
+  if (!chosen.isOk() && isAuto)
+    return ChosenSpeculation();
+  return chosen;
 }
 
 void keepSteps(const llm::Speculation &speculation, llm::LanguageModel &language, int32_t sequences) {

@@ -58,8 +58,8 @@ StatusOr<std::unique_ptr<Drafter>> openDrafter(const DrafterRecord &record, cons
   switch (record.kind) {
   case DrafterRecord::Kind::Block: {
     DSPARK_ASSIGN_OR_RETURN(auto network, PlanBlockNetwork::open(record, model, session));
-    DSPARK_ASSIGN_OR_RETURN(auto drafter, BlockDrafter::create(record.name, std::move(network), vocabulary,
-                                                               {.leastSurvival = leastSurvival}));
+    DSPARK_ASSIGN_OR_RETURN(auto drafter,
+                            BlockDrafter::create(record.name, std::move(network), vocabulary, leastSurvival));
     return std::unique_ptr<Drafter>(std::move(drafter));
   }
   case DrafterRecord::Kind::Eagle3: {

@@ -4,44 +4,30 @@
 
 namespace dspark::llm {
 
-BlockDrafter::BlockDrafter(std::string name, std::unique_ptr<BlockNetwork> network,
-                           BlockDrafterOptions options)
-    // A step commits a whole block and a token more; the last one is the next anchor.
-    : PagedDrafter({network->facts().pages, network->facts().pageSize, network->facts().contextLength},
-                   network->facts().longestDraft() + 2),
-      ownName(std::move(name)), network(std::move(network)), options(options) {}
+BlockDrafter::BlockDrafter(std::string name, std::unique_ptr<BlockNetwork> network, float leastSurvival)
+    : HiddenStateDrafter(network->facts(), network->facts().longestDraft()), ownName(std::move(name)),
+      network(std::move(network)), limits{this->network->facts().longestDraft(), leastSurvival} {}
 
 StatusOr<std::unique_ptr<BlockDrafter>> BlockDrafter::create(std::string name,
                                                              std::unique_ptr<BlockNetwork> network,
-                                                             int32_t vocabulary,
-                                                             BlockDrafterOptions options) {
+                                                             int32_t vocabulary, float leastSurvival) {
   const BlockNetwork::Facts &facts = network->facts();
-  if (facts.vocabulary != vocabulary)
-    return invalidArgument("the draft has a vocabulary of " + std::to_string(facts.vocabulary) +
-                           ", the model one of " + std::to_string(vocabulary));
+  DSPARK_RETURN_IF_ERROR(checkVocabulary(facts.vocabulary, vocabulary));
   if (facts.longestDraft() < 1 || facts.blockRows > facts.maxRows ||
       facts.blockRows > facts.pages * facts.pageSize || facts.targetPageSize < 1)
     return invalidArgument("blocks of " + std::to_string(facts.blockRows) + " rows do not fit batches of " +
                            std::to_string(facts.maxRows) + " rows and " + std::to_string(facts.pages) +
                            " pages");
-  return std::unique_ptr<BlockDrafter>(new BlockDrafter(std::move(name), std::move(network), options));
+  return std::unique_ptr<BlockDrafter>(new BlockDrafter(std::move(name), std::move(network), leastSurvival));
 }
 
 Status BlockDrafter::propose(std::span<const DraftRequest> requests, std::span<Draft> drafts) {
-  beginCall();
   std::vector<Job> jobs;
-  for (const DraftRequest &request : requests) {
-    DSPARK_ASSIGN_OR_RETURN(Memory * memory, use(request.sequence)); // all of them, before any reserves
-    jobs.push_back({.growth = {.request = &request,
-                               .draft = &drafts[jobs.size()],
-                               .limit = std::min(request.limit, longestDraft()),
-                               .leastSurvival = options.leastSurvival},
-                    .memory = memory,
-                    .slots = {},
-                    .state = std::vector<float>(size_t(network->facts().headState))});
+  DSPARK_RETURN_IF_ERROR(open(requests, drafts, limits, jobs));
+  for (Job &job : jobs) {
+    job.state.resize(size_t(network->facts().headState));
+    prepare(job, /*room=*/network->facts().blockRows, /*again=*/0);
   }
-  for (Job &job : jobs)
-    prepare(job);
   std::vector<BlockEntry> entries;
   for (std::vector<Job *> batch = nextBatch(jobs, entries); !batch.empty();
        batch = nextBatch(jobs, entries)) {
@@ -56,20 +42,6 @@ Status BlockDrafter::propose(std::span<const DraftRequest> requests, std::span<D
   return Status::ok();
 }
 
-/// Pages for the context and the block, and where the context's new hidden states are: those of all committed
-/// tokens but the last, which the target has not computed yet.
-void BlockDrafter::prepare(Job &job) {
-  const BlockNetwork::Facts &facts = network->facts();
-  Memory &memory = *job.memory;
-  const int64_t context = memory.length() - 1, size = facts.targetPageSize;
-  const std::span<const int32_t> pages = job.growth.request->pages;
-  job.growth.isDone = job.growth.limit <= 0 || context < 0 || int64_t(pages.size()) * size < context ||
-                      !reserve(memory, context + facts.blockRows);
-  memory.written = std::min(memory.written, std::max<int64_t>(context, 0));
-  for (int64_t i = memory.written; i < context && !job.growth.isDone; ++i)
-    job.slots.push_back(int32_t(pages[size_t(i / size)] * size + i % size));
-}
-
 /// As much as a batch takes: hidden states, and blocks of sequences that have no more of these.
 std::vector<BlockDrafter::Job *> BlockDrafter::nextBatch(std::vector<Job> &jobs,
                                                          std::vector<BlockEntry> &entries) const {
@@ -79,13 +51,12 @@ std::vector<BlockDrafter::Job *> BlockDrafter::nextBatch(std::vector<Job> &jobs,
   int64_t room = facts.maxRows;
   for (Job &job : jobs) {
     Memory &memory = *job.memory;
-    const int64_t pending = memory.length() - 1 - memory.written, rows = std::min(pending, room);
+    const int64_t pending = job.pending(), rows = std::min(pending, room);
     job.hasBlock = !job.growth.isDone && room >= pending + facts.blockRows;
     if (job.growth.isDone || (rows == 0 && !job.hasBlock))
       continue;
     room -= rows + (job.hasBlock ? facts.blockRows : 0);
-    const auto slots = std::span<const int32_t>(job.slots).last(size_t(pending)).first(size_t(rows));
-    entries.push_back({.slots = slots,
+    entries.push_back({.slots = job.nextSlots(rows),
                        .length = memory.written + rows,
                        .pages = memory.pages,
                        .anchor = job.hasBlock ? memory.tokens.back() : -1,

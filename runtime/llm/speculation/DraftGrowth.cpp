@@ -2,6 +2,7 @@
 #include "runtime/llm/speculation/Logistic.h"
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace dspark::llm {
 namespace {
@@ -14,6 +15,12 @@ float largestProbability(std::span<const float> logits, float largest) {
 }
 
 } // namespace
+
+Status checkVocabulary(int32_t draft, int32_t model) {
+  return draft == model ? Status::ok()
+                        : invalidArgument("the draft has a vocabulary of " + std::to_string(draft) +
+                                          ", the model one of " + std::to_string(model));
+}
 
 Status DraftGrowth::extend(std::span<const float> logits, std::optional<float> confidence) {
   const auto largest = std::max_element(logits.begin(), logits.end());

@@ -5,11 +5,20 @@
 
 namespace dspark::llm {
 
+/// Where drafts of a model end.
+struct DraftLimits {
+  int32_t longestDraft = 8;    // tokens
+  float leastSurvival = 0.05f; // no token is drafted whose estimates up to it multiply to less
+};
+
+/// Errors: a draft of a vocabulary that is not the model's.
+Status checkVocabulary(int32_t draft, int32_t model);
+
 struct DraftGrowth {
   const DraftRequest *request = nullptr;
   Draft *draft = nullptr;
   int32_t limit = 0;       // tokens
-  float leastSurvival = 0; // no token is drafted whose estimates up to it multiply to less
+  float leastSurvival = 0; // as DraftLimits has it
   float survival = 1;      // product of the estimates so far
   bool isDone = false;
 

@@ -3,40 +3,26 @@
 
 namespace dspark::llm {
 
-Eagle3Drafter::Eagle3Drafter(std::unique_ptr<FeatureNetwork> network, Eagle3DrafterOptions options)
-    // A step commits a whole draft and a token more; the last one has no hidden state yet.
-    : PagedDrafter({network->facts().pages, network->facts().pageSize, network->facts().contextLength},
-                   options.longestDraft + 2),
-      network(std::move(network)), options(options) {}
+Eagle3Drafter::Eagle3Drafter(std::unique_ptr<FeatureNetwork> network, DraftLimits limits)
+    : HiddenStateDrafter(network->facts(), limits.longestDraft), network(std::move(network)), limits(limits) {
+}
 
 StatusOr<std::unique_ptr<Eagle3Drafter>> Eagle3Drafter::create(std::unique_ptr<FeatureNetwork> network,
-                                                               int32_t vocabulary,
-                                                               Eagle3DrafterOptions options) {
+                                                               int32_t vocabulary, DraftLimits limits) {
   const DraftFacts &facts = network->facts();
-  if (facts.vocabulary != vocabulary)
-    return invalidArgument("the draft has a vocabulary of " + std::to_string(facts.vocabulary) +
-                           ", the model one of " + std::to_string(vocabulary));
+  DSPARK_RETURN_IF_ERROR(checkVocabulary(facts.vocabulary, vocabulary));
   if (facts.pages < 1 || facts.pageSize < 1 || facts.targetPageSize < 1 || facts.maxRows < 1 ||
-      options.longestDraft < 1)
+      limits.longestDraft < 1)
     return invalidArgument("the draft has no pages, no rows, or no tokens to draft");
-  return std::unique_ptr<Eagle3Drafter>(new Eagle3Drafter(std::move(network), options));
+  return std::unique_ptr<Eagle3Drafter>(new Eagle3Drafter(std::move(network), limits));
 }
 
 Status Eagle3Drafter::propose(std::span<const DraftRequest> requests, std::span<Draft> drafts) {
-  beginCall();
   std::vector<Job> jobs;
-  for (const DraftRequest &request : requests) {
-    DSPARK_ASSIGN_OR_RETURN(Memory * memory, use(request.sequence)); // all of them, before any reserves
-    jobs.push_back({.growth = {.request = &request,
-                               .draft = &drafts[jobs.size()],
-                               .limit = std::min(request.limit, options.longestDraft),
-                               .leastSurvival = options.leastSurvival},
-                    .memory = memory,
-                    .slots = {},
-                    .feature = {}});
-  }
+  DSPARK_RETURN_IF_ERROR(open(requests, drafts, limits, jobs));
+  // Each hidden state makes a row with the token after it; the last row gives the first draft.
   for (Job &job : jobs)
-    prepare(job);
+    prepare(job, /*room=*/job.growth.limit, /*again=*/1);
   const size_t vocabulary = size_t(network->facts().vocabulary), hidden = size_t(network->facts().hidden);
   std::vector<FeatureEntry> entries;
   for (std::vector<Job *> batch = nextBatch(jobs, entries); !batch.empty();
@@ -54,20 +40,6 @@ Status Eagle3Drafter::propose(std::span<const DraftRequest> requests, std::span<
     }
   }
   return Status::ok();
-}
-
-/// Pages for all rows, and where the new hidden states are. The last committed token has none, as the target
-/// has not computed it yet; of the others each makes a row with the token after it, the last of which gives
-/// the first draft.
-void Eagle3Drafter::prepare(Job &job) {
-  Memory &memory = *job.memory;
-  const int64_t rows = memory.length() - 1, size = network->facts().targetPageSize;
-  const std::span<const int32_t> pages = job.growth.request->pages;
-  job.growth.isDone = job.growth.limit <= 0 || rows < 1 || int64_t(pages.size()) * size < rows ||
-                      !reserve(memory, rows + job.growth.limit);
-  memory.written = std::min(memory.written, std::max<int64_t>(rows - 1, 0));
-  for (int64_t i = memory.written; i < rows && !job.growth.isDone; ++i)
-    job.slots.push_back(int32_t(pages[size_t(i / size)] * size + i % size));
 }
 
 /// As many rows of unfinished jobs as a batch takes, those with the target's hidden states first.
@@ -99,7 +71,7 @@ FeatureEntry Eagle3Drafter::entryOf(const Job &job, int64_t rows) const {
   entry.pages = memory.pages;
   entry.givesLogits = rows >= pending;
   if (pending > 0) {
-    entry.slots = std::span<const int32_t>(job.slots).last(size_t(pending)).first(size_t(rows));
+    entry.slots = job.nextSlots(rows);
     entry.tokens = std::span<const int32_t>(memory.tokens).subspan(size_t(memory.written + 1), size_t(rows));
     entry.length = memory.written + rows;
   } else {

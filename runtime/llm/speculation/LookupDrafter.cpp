@@ -1,24 +1,10 @@
 #include "runtime/llm/speculation/LookupDrafter.h"
 #include <algorithm>
-#include <string>
 
 namespace dspark::llm {
 
-StatusOr<LookupDrafter::Text *> LookupDrafter::find(SequenceId sequence) {
-  const auto at = texts.find(sequence);
-  if (at == texts.end())
-    return invalidArgument("lookup: sequence " + std::to_string(sequence) + " was not begun");
-  return &at->second;
-}
-
-Status LookupDrafter::begin(SequenceId sequence) {
-  if (!texts.try_emplace(sequence).second)
-    return invalidArgument("lookup: sequence " + std::to_string(sequence) + " was begun before");
-  return Status::ok();
-}
-
 Status LookupDrafter::append(SequenceId sequence, std::span<const int32_t> tokens) {
-  DSPARK_ASSIGN_OR_RETURN(Text * text, find(sequence));
+  DSPARK_ASSIGN_OR_RETURN(Text * text, texts.find(sequence));
   for (int32_t token : tokens)
     text->automaton.append(token);
   store.follow(text->place, text->automaton.text(), int32_t(tokens.size()));
@@ -26,11 +12,9 @@ Status LookupDrafter::append(SequenceId sequence, std::span<const int32_t> token
 }
 
 Status LookupDrafter::truncate(SequenceId sequence, int64_t length) {
-  DSPARK_ASSIGN_OR_RETURN(Text * text, find(sequence));
+  DSPARK_ASSIGN_OR_RETURN(Text * text, texts.find(sequence));
   const std::span<const int32_t> tokens = text->automaton.text();
-  if (length < 0 || length > int64_t(tokens.size()))
-    return invalidArgument("lookup: sequence " + std::to_string(sequence) + " has " +
-                           std::to_string(tokens.size()) + " tokens, not " + std::to_string(length));
+  DSPARK_RETURN_IF_ERROR(texts.checkCut(sequence, int64_t(tokens.size()), length));
   Text shorter;
   for (int32_t token : tokens.first(size_t(length)))
     shorter.automaton.append(token);
@@ -40,16 +24,14 @@ Status LookupDrafter::truncate(SequenceId sequence, int64_t length) {
 }
 
 void LookupDrafter::forget(SequenceId sequence) {
-  const auto at = texts.find(sequence);
-  if (at == texts.end())
-    return;
-  store.add(at->second.automaton.text());
-  texts.erase(at);
+  if (const Text *text = texts.get(sequence))
+    store.add(text->automaton.text());
+  texts.forget(sequence);
 }
 
 Status LookupDrafter::propose(std::span<const DraftRequest> requests, std::span<Draft> drafts) {
   for (size_t i = 0; i < requests.size(); ++i) {
-    DSPARK_ASSIGN_OR_RETURN(Text * text, find(requests[i].sequence));
+    DSPARK_ASSIGN_OR_RETURN(Text * text, texts.find(requests[i].sequence));
     const int32_t count = std::min(requests[i].limit, options.longestDraft);
     const SuffixAutomaton::Match own = text->automaton.repeated();
     const int32_t leastMatch = std::max(options.leastMatch, 1);

@@ -4,8 +4,7 @@
 #pragma once
 #include "runtime/llm/speculation/Drafter.h"
 #include "runtime/llm/speculation/LookupStore.h"
-#include <memory>
-#include <unordered_map>
+#include "runtime/llm/speculation/SequenceTable.h"
 
 namespace dspark::llm {
 
@@ -27,7 +26,7 @@ public:
   int32_t longestDraft() const override { return options.longestDraft; }
   bool isFree() const override { return true; }
 
-  Status begin(SequenceId sequence) override;
+  Status begin(SequenceId sequence) override { return texts.begin(sequence); }
   Status append(SequenceId sequence, std::span<const int32_t> tokens) override;
   Status truncate(SequenceId sequence, int64_t length) override;
   void forget(SequenceId sequence) override;
@@ -38,11 +37,10 @@ private:
     SuffixAutomaton automaton;
     LookupStore::Place place;
   };
-  StatusOr<Text *> find(SequenceId sequence);
 
   LookupOptions options;
   LookupStore store;
-  std::unordered_map<SequenceId, Text> texts;
+  SequenceTable<Text> texts{*this};
 };
 
 } // namespace dspark::llm

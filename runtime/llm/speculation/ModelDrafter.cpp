@@ -10,35 +10,25 @@ constexpr int64_t kUsualPending = 2;
 
 } // namespace
 
-ModelDrafter::ModelDrafter(std::unique_ptr<ForwardModel> model, ModelDrafterOptions options)
+ModelDrafter::ModelDrafter(std::unique_ptr<ForwardModel> model, DraftLimits limits)
     : PagedDrafter({model->facts().pages, model->facts().pageSize, model->facts().contextLength},
                    kUsualPending),
-      model(std::move(model)), options(options) {}
+      model(std::move(model)), limits(limits) {}
 
-StatusOr<std::unique_ptr<ModelDrafter>>
-ModelDrafter::create(std::unique_ptr<ForwardModel> model, int32_t vocabulary, ModelDrafterOptions options) {
+StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::create(std::unique_ptr<ForwardModel> model,
+                                                             int32_t vocabulary, DraftLimits limits) {
   const ModelFacts &facts = model->facts();
-  if (facts.vocabulary != vocabulary)
-    return invalidArgument("the draft model has a vocabulary of " + std::to_string(facts.vocabulary) +
-                           ", the model one of " + std::to_string(vocabulary));
+  DSPARK_RETURN_IF_ERROR(checkVocabulary(facts.vocabulary, vocabulary));
   if (facts.pages < 1 || facts.pageSize < 1 || facts.maxRows < 1)
     return invalidArgument("the draft model has no pages or no rows");
-  if (options.longestDraft < 1)
-    return invalidArgument("drafts of " + std::to_string(options.longestDraft) + " tokens");
-  return std::unique_ptr<ModelDrafter>(new ModelDrafter(std::move(model), options));
+  if (limits.longestDraft < 1)
+    return invalidArgument("drafts of " + std::to_string(limits.longestDraft) + " tokens");
+  return std::unique_ptr<ModelDrafter>(new ModelDrafter(std::move(model), limits));
 }
 
 Status ModelDrafter::propose(std::span<const DraftRequest> requests, std::span<Draft> drafts) {
-  beginCall();
   std::vector<Job> jobs;
-  for (const DraftRequest &request : requests) {
-    DSPARK_ASSIGN_OR_RETURN(Memory * memory, use(request.sequence)); // all of them, before any reserves
-    jobs.push_back({{.request = &request,
-                     .draft = &drafts[jobs.size()],
-                     .limit = std::min(request.limit, options.longestDraft),
-                     .leastSurvival = options.leastSurvival},
-                    memory});
-  }
+  DSPARK_RETURN_IF_ERROR(open(requests, drafts, limits, jobs));
   for (Job &job : jobs) {
     Memory &memory = *job.memory;
     const int32_t limit = job.growth.limit;

@@ -1,7 +1,6 @@
 #include "runtime/llm/speculation/PagedDrafter.h"
 #include <algorithm>
 #include <numeric>
-#include <string>
 
 namespace dspark::llm {
 
@@ -10,29 +9,8 @@ PagedDrafter::PagedDrafter(const CacheFacts &cache, int64_t usualPending)
   std::iota(freePages.rbegin(), freePages.rend(), 0);
 }
 
-StatusOr<PagedDrafter::Memory *> PagedDrafter::find(SequenceId sequence) {
-  const auto at = memories.find(sequence);
-  if (at == memories.end())
-    return invalidArgument("drafter " + std::string(name()) + ": sequence " + std::to_string(sequence) +
-                           " was not begun");
-  return &at->second;
-}
-
-StatusOr<PagedDrafter::Memory *> PagedDrafter::use(SequenceId sequence) {
-  DSPARK_ASSIGN_OR_RETURN(Memory * memory, find(sequence));
-  memory->lastUse = uses;
-  return memory;
-}
-
-Status PagedDrafter::begin(SequenceId sequence) {
-  if (!memories.try_emplace(sequence).second)
-    return invalidArgument("drafter " + std::string(name()) + ": sequence " + std::to_string(sequence) +
-                           " was begun before");
-  return Status::ok();
-}
-
 Status PagedDrafter::append(SequenceId sequence, std::span<const int32_t> tokens) {
-  DSPARK_ASSIGN_OR_RETURN(Memory * memory, find(sequence));
+  DSPARK_ASSIGN_OR_RETURN(Memory * memory, memories.find(sequence));
   std::vector<int32_t> &speculated = memory->speculated;
   const size_t both = std::min(tokens.size(), speculated.size());
   const size_t equal = size_t(
@@ -47,11 +25,8 @@ Status PagedDrafter::append(SequenceId sequence, std::span<const int32_t> tokens
 }
 
 Status PagedDrafter::truncate(SequenceId sequence, int64_t length) {
-  DSPARK_ASSIGN_OR_RETURN(Memory * memory, find(sequence));
-  if (length < 0 || length > memory->length())
-    return invalidArgument("drafter " + std::string(name()) + ": sequence " + std::to_string(sequence) +
-                           " has " + std::to_string(memory->length()) + " tokens, not " +
-                           std::to_string(length));
+  DSPARK_ASSIGN_OR_RETURN(Memory * memory, memories.find(sequence));
+  DSPARK_RETURN_IF_ERROR(memories.checkCut(sequence, memory->length(), length));
   memory->speculated.clear();
   memory->tokens.resize(size_t(length));
   memory->written = std::min(memory->written, length);
@@ -59,17 +34,14 @@ Status PagedDrafter::truncate(SequenceId sequence, int64_t length) {
 }
 
 void PagedDrafter::forget(SequenceId sequence) {
-  const auto at = memories.find(sequence);
-  if (at == memories.end())
-    return;
-  release(at->second);
-  memories.erase(at);
+  if (const StatusOr<Memory *> memory = memories.find(sequence); memory.isOk())
+    release(**memory);
+  memories.forget(sequence);
 }
 
 int64_t PagedDrafter::backlog(SequenceId sequence) const {
-  const auto at = memories.find(sequence);
-  const int64_t pending = at == memories.end() ? 0 : at->second.length() - at->second.written;
-  return std::max<int64_t>(pending - usualPending, 0);
+  const Memory *memory = memories.get(sequence);
+  return memory ? std::max<int64_t>(memory->length() - memory->written - usualPending, 0) : 0;
 }
 
 void PagedDrafter::release(Memory &memory) {

@@ -1,8 +1,9 @@
 // What drafters with a paged cache of their own have in common: the committed tokens of each sequence, and
 // the pages that hold what was computed of them.
 #pragma once
-#include "runtime/llm/speculation/Drafter.h"
-#include <unordered_map>
+#include "runtime/llm/speculation/DraftGrowth.h"
+#include "runtime/llm/speculation/SequenceTable.h"
+#include <algorithm>
 
 namespace dspark::llm {
 
@@ -12,7 +13,7 @@ namespace dspark::llm {
 class PagedDrafter : public Drafter {
 public:
   bool isFree() const override { return false; }
-  Status begin(SequenceId sequence) override;
+  Status begin(SequenceId sequence) override { return memories.begin(sequence); }
   Status append(SequenceId sequence, std::span<const int32_t> tokens) override;
   Status truncate(SequenceId sequence, int64_t length) override;
   void forget(SequenceId sequence) override;
@@ -31,24 +32,40 @@ protected:
   struct CacheFacts {
     int64_t pages = 0, pageSize = 0, contextLength = 0;
   };
+  struct Job { // a request while it is drafted
+    DraftGrowth growth;
+    Memory *memory = nullptr;
+  };
 
   /// `usualPending`: tokens that a step leaves to compute, at most.
   PagedDrafter(const CacheFacts &cache, int64_t usualPending);
 
-  /// A new call of propose; sequences that are used in it lose no pages to each other.
-  void beginCall() { ++uses; }
-  StatusOr<Memory *> use(SequenceId sequence);
+  /// The jobs (Job or what adds to it) of a new call of propose, whose sequences lose no pages to each other.
+  template <typename Jobs>
+  Status open(std::span<const DraftRequest> requests, std::span<Draft> drafts, const DraftLimits &limits,
+              Jobs &jobs) {
+    ++uses;
+    jobs.resize(requests.size());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      DSPARK_ASSIGN_OR_RETURN(jobs[i].memory, memories.find(requests[i].sequence));
+      jobs[i].memory->lastUse = uses;
+      jobs[i].growth.request = &requests[i];
+      jobs[i].growth.draft = &drafts[i];
+      jobs[i].growth.limit = std::min(requests[i].limit, limits.longestDraft);
+      jobs[i].growth.leastSurvival = limits.leastSurvival;
+    }
+    return Status::ok();
+  }
   bool reserve(Memory &memory, int64_t tokens);
 
 private:
-  StatusOr<Memory *> find(SequenceId sequence);
   bool takePagesOfOldest();
   void release(Memory &memory);
 
   CacheFacts cache;
   int64_t usualPending;
   std::vector<int32_t> freePages;
-  std::unordered_map<SequenceId, Memory> memories;
+  SequenceTable<Memory> memories{*this};
   uint64_t uses = 0; // calls of propose
 };
 

@@ -5,40 +5,23 @@
 namespace dspark::llm {
 
 StatusOr<std::unique_ptr<SelfDrafter>> SelfDrafter::create(std::unique_ptr<ForwardModel> layers,
-                                                           int32_t vocabulary, SelfDrafterOptions options) {
-  if (layers->facts().vocabulary != vocabulary)
-    return invalidArgument("the draft has a vocabulary of " + std::to_string(layers->facts().vocabulary) +
-                           ", the model one of " + std::to_string(vocabulary));
-  if (options.longestDraft < 1 || layers->facts().maxRows < 1)
-    return invalidArgument("drafts of " + std::to_string(options.longestDraft) + " tokens, batches of " +
+                                                           int32_t vocabulary, DraftLimits limits) {
+  DSPARK_RETURN_IF_ERROR(checkVocabulary(layers->facts().vocabulary, vocabulary));
+  if (limits.longestDraft < 1 || layers->facts().maxRows < 1)
+    return invalidArgument("drafts of " + std::to_string(limits.longestDraft) + " tokens, batches of " +
                            std::to_string(layers->facts().maxRows) + " rows");
-  return std::unique_ptr<SelfDrafter>(new SelfDrafter(std::move(layers), options));
-}
-
-StatusOr<std::vector<int32_t> *> SelfDrafter::find(SequenceId sequence) {
-  const auto at = sequences.find(sequence);
-  if (at == sequences.end())
-    return invalidArgument("drafter self: sequence " + std::to_string(sequence) + " was not begun");
-  return &at->second;
-}
-
-Status SelfDrafter::begin(SequenceId sequence) {
-  if (!sequences.try_emplace(sequence).second)
-    return invalidArgument("drafter self: sequence " + std::to_string(sequence) + " was begun before");
-  return Status::ok();
+  return std::unique_ptr<SelfDrafter>(new SelfDrafter(std::move(layers), limits));
 }
 
 Status SelfDrafter::append(SequenceId sequence, std::span<const int32_t> tokens) {
-  DSPARK_ASSIGN_OR_RETURN(std::vector<int32_t> * known, find(sequence));
+  DSPARK_ASSIGN_OR_RETURN(std::vector<int32_t> * known, texts.find(sequence));
   known->insert(known->end(), tokens.begin(), tokens.end());
   return Status::ok();
 }
 
 Status SelfDrafter::truncate(SequenceId sequence, int64_t length) {
-  DSPARK_ASSIGN_OR_RETURN(std::vector<int32_t> * known, find(sequence));
-  if (length < 0 || length > int64_t(known->size()))
-    return invalidArgument("drafter self: sequence " + std::to_string(sequence) + " has " +
-                           std::to_string(known->size()) + " tokens, not " + std::to_string(length));
+  DSPARK_ASSIGN_OR_RETURN(std::vector<int32_t> * known, texts.find(sequence));
+  DSPARK_RETURN_IF_ERROR(texts.checkCut(sequence, std::ssize(*known), length));
   known->resize(size_t(length));
   return Status::ok();
 }
@@ -48,15 +31,15 @@ Status SelfDrafter::propose(std::span<const DraftRequest> requests, std::span<Dr
   const int64_t size = layers->facts().pageSize;
   for (size_t i = 0; i < requests.size(); ++i) {
     const DraftRequest &request = requests[i];
-    DSPARK_ASSIGN_OR_RETURN(const std::vector<int32_t> *tokens, find(request.sequence));
+    DSPARK_ASSIGN_OR_RETURN(const std::vector<int32_t> *tokens, texts.find(request.sequence));
     // The last draft needs no row, the last committed token does.
     const int64_t room = int64_t(request.pages.size()) * size - int64_t(tokens->size()) + 1;
-    const int64_t limit = std::min({int64_t(request.limit), int64_t(options.longestDraft), room});
+    const int64_t limit = std::min({int64_t(request.limit), int64_t(limits.longestDraft), room});
     if (!tokens->empty() && limit > 0)
       jobs.push_back({{.request = &request,
                        .draft = &drafts[i],
                        .limit = int32_t(limit),
-                       .leastSurvival = options.leastSurvival},
+                       .leastSurvival = limits.leastSurvival},
                       tokens});
   }
   while (!jobs.empty()) {

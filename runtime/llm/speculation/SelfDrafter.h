@@ -4,31 +4,26 @@
 #pragma once
 #include "runtime/llm/model/ForwardModel.h"
 #include "runtime/llm/speculation/DraftGrowth.h"
+#include "runtime/llm/speculation/SequenceTable.h"
 #include <memory>
-#include <unordered_map>
 
 namespace dspark::llm {
-
-struct SelfDrafterOptions {
-  int32_t longestDraft = 8;    // tokens
-  float leastSurvival = 0.05f; // no token is drafted whose estimates up to it multiply to less
-};
 
 class SelfDrafter : public Drafter {
 public:
   /// `layers` computes in the pages of the target. Errors: another vocabulary than the target's.
   static StatusOr<std::unique_ptr<SelfDrafter>> create(std::unique_ptr<ForwardModel> layers,
-                                                       int32_t vocabulary, SelfDrafterOptions options = {});
+                                                       int32_t vocabulary, DraftLimits limits = {});
 
   std::string_view name() const override { return "self"; }
-  int32_t longestDraft() const override { return options.longestDraft; }
+  int32_t longestDraft() const override { return limits.longestDraft; }
   bool isFree() const override { return false; }
   bool writesTargetPages() const override { return true; }
 
-  Status begin(SequenceId sequence) override;
+  Status begin(SequenceId sequence) override { return texts.begin(sequence); }
   Status append(SequenceId sequence, std::span<const int32_t> tokens) override;
   Status truncate(SequenceId sequence, int64_t length) override;
-  void forget(SequenceId sequence) override { sequences.erase(sequence); }
+  void forget(SequenceId sequence) override { texts.forget(sequence); }
   Status propose(std::span<const DraftRequest> requests, std::span<Draft> drafts) override;
 
 private:
@@ -37,14 +32,13 @@ private:
     const std::vector<int32_t> *tokens;
   };
 
-  SelfDrafter(std::unique_ptr<ForwardModel> layers, SelfDrafterOptions options)
-      : layers(std::move(layers)), options(options) {}
-  StatusOr<std::vector<int32_t> *> find(SequenceId sequence);
+  SelfDrafter(std::unique_ptr<ForwardModel> layers, DraftLimits limits)
+      : layers(std::move(layers)), limits(limits) {}
   Status growAll(std::span<Job> jobs);
 
   std::unique_ptr<ForwardModel> layers;
-  SelfDrafterOptions options;
-  std::unordered_map<SequenceId, std::vector<int32_t>> sequences; // their committed tokens
+  DraftLimits limits;
+  SequenceTable<std::vector<int32_t>> texts{*this}; // committed tokens
 };
 
 } // namespace dspark::llm

@@ -1,19 +1,23 @@
 // The toy model behind the interface of real ones: its "keys and values" are the tokens themselves, so a
 // logit is right only if every earlier token of the sequence is in the pages that the block table names.
+// The pages may be those of another model.
 #pragma once
 #include "ToyDecoding.h"
 #include "runtime/llm/model/ForwardModel.h"
+#include <memory>
 
 namespace dspark::llm::toy {
 
 class ForwardToy : public ForwardModel {
 public:
   ForwardToy(Model model, int64_t pages, int64_t pageSize = 4, int64_t maxRows = 8)
-      : model(model), cache(size_t(pages * pageSize), -1) {
+      : ForwardToy(model, std::make_shared<Tokens>(size_t(pages * pageSize), -1), pageSize, maxRows) {}
+  ForwardToy(Model model, std::shared_ptr<Tokens> slots, int64_t pageSize, int64_t maxRows)
+      : model(model), cache(std::move(slots)) {
     modelFacts = {.vocabulary = model.vocabulary,
                   .contextLength = 1 << 20,
                   .pageSize = pageSize,
-                  .pages = pages,
+                  .pages = std::ssize(*cache) / pageSize,
                   .pageBytes = pageSize,
                   .maxRows = maxRows};
   }
@@ -33,7 +37,7 @@ public:
       const auto at = [&](int32_t position) -> int32_t & {
         const int64_t page =
             batch.blockTable[s * size_t(batch.tablePages) + size_t(position / modelFacts.pageSize)];
-        return cache[size_t(page * modelFacts.pageSize + position % modelFacts.pageSize)];
+        return (*cache)[size_t(page * modelFacts.pageSize + position % modelFacts.pageSize)];
       };
       for (int32_t row = from; row < to; ++row)
         at(first + row - from) = batch.tokens[size_t(row)];
@@ -56,7 +60,7 @@ public:
 private:
   Model model;
   ModelFacts modelFacts;
-  std::vector<int32_t> cache;
+  std::shared_ptr<Tokens> cache;
   std::vector<float> logits;
 };
 

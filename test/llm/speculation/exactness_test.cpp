@@ -3,6 +3,7 @@
 #include "ToyDrafts.h"
 #include "runtime/llm/speculation/LookupDrafter.h"
 #include "runtime/llm/speculation/ModelDrafter.h"
+#include "runtime/llm/speculation/SelfDrafter.h"
 #include "runtime/llm/speculation/Speculation.h"
 
 namespace dspark::llm {
@@ -41,7 +42,7 @@ TargetCache &targetCache() {
   return cache;
 }
 
-SpeculationSource overHiddenStates(std::unique_ptr<Drafter> drafter) {
+SpeculationSource overTargetPages(std::unique_ptr<Drafter> drafter) {
   return {
       std::move(drafter),
       *CostTable::create({{1, 1, 0.05}, {1, 4, 0.06}, {3, 1, 0.06}, {3, 4, 0.08}}, CostTable::Kind::Drafter),
@@ -51,13 +52,19 @@ SpeculationSource overHiddenStates(std::unique_ptr<Drafter> drafter) {
 
 SpeculationSource block(uint64_t variant, bool hasHead = true) {
   auto network = std::make_unique<ToyBlock>(Model{.variant = variant}, targetCache().slots, hasHead);
-  return overHiddenStates(
-      std::move(*BlockDrafter::create("block", std::move(network), 3, {.leastSurvival = 0.1f})));
+  return overTargetPages(
+      std::move(*BlockDrafter::create("block", std::move(network), 3, /*leastSurvival=*/0.1f)));
 }
 
 SpeculationSource eagle(uint64_t variant) {
   auto network = std::make_unique<ToyFeatures>(Model{.variant = variant}, targetCache().slots);
-  return overHiddenStates(std::move(*Eagle3Drafter::create(std::move(network), 3, {.longestDraft = 4})));
+  return overTargetPages(std::move(*Eagle3Drafter::create(std::move(network), 3, {.longestDraft = 4})));
+}
+
+SpeculationSource self(uint64_t variant) {
+  auto layers =
+      std::make_unique<ForwardToy>(Model{.variant = variant}, targetCache().slots, TargetCache::kPageSize, 8);
+  return overTargetPages(std::move(*SelfDrafter::create(std::move(layers), 3, {.longestDraft = 4})));
 }
 
 /// Decodes kBatch sequences side by side, in one Speculation that goes on learning from batch to batch.
@@ -142,8 +149,8 @@ template <typename... Sources> std::vector<SpeculationSource> all(Sources... sou
 
 TEST(Exactness, deterministicDraftersGiveTheTokensOfPlainDecoding) {
   for (double perDraft : {0.01, 0.1}) {
-    Decoder decoder(stepCost(perDraft, 0.05), all(lookup(), model(0), block(1), eagle(2), block(0, false)),
-                    {}, false);
+    Decoder decoder(stepCost(perDraft, 0.05),
+                    all(lookup(), model(0), block(1), eagle(2), block(0, false), self(0)), {}, false);
     for (uint64_t seed = 0; seed < 60; ++seed)
       EXPECT_EQ(decoder.decode(seed, 40), plain(seed, 40));
     EXPECT_GT(decoder.statistics().speculatedSteps, decoder.statistics().steps / 10);
@@ -177,18 +184,18 @@ TEST(Exactness, drawnDraftsKeepTheJointDistributionUnderEveryPolicy) {
     }
 }
 
-TEST(Exactness, draftsOverHiddenStatesKeepTheJointDistributionUnderEveryPolicy) {
+TEST(Exactness, draftsOverTheTargetsPagesKeepTheJointDistributionUnderEveryPolicy) {
   for (Admission admission : {Admission::EarlyStop, Admission::StaleBudget})
-    for (bool isEagle : {false, true}) {
-      Decoder decoder(stepCost(0.05, 0.3), isEagle ? all(eagle(1)) : all(block(1)),
-                      {.admission = admission, .leastGain = 0}, true);
+    for (auto source : {+[] { return block(1); }, +[] { return eagle(1); }, +[] { return self(1); }}) {
+      Decoder decoder(stepCost(0.05, 0.3), all(source()), {.admission = admission, .leastGain = 0}, true);
       EXPECT_LT(deviation(decoder, 6000), 5);
       EXPECT_GT(decoder.statistics().drafters[0].verifiedTokens, 1500) << "or nothing was tested";
     }
 }
 
 TEST(Exactness, mixedDraftersKeepTheJointDistribution) {
-  Decoder decoder(stepCost(0.04, 0.1), all(lookup(), model(1), block(2), eagle(3)), {.leastGain = 0}, true);
+  Decoder decoder(stepCost(0.04, 0.1), all(lookup(), model(1), block(2), eagle(3), self(4)), {.leastGain = 0},
+                  true);
   EXPECT_LT(deviation(decoder, 6000), 5);
   for (const DrafterStatistics &drafter : decoder.statistics().drafters)
     EXPECT_GT(drafter.verifiedTokens, 100) << drafter.name;

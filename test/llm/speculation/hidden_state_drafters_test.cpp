@@ -44,8 +44,7 @@ Fixture blocks(bool hasHead = true, bool anchorPredicts = true, int64_t pages = 
   Fixture f;
   auto network = std::make_unique<ToyBlock>(kModel, f.target.slots, hasHead, anchorPredicts, pages, maxRows);
   f.contextRows = &network->contextRows;
-  f.drafter =
-      std::move(*BlockDrafter::create("dspark", std::move(network), 5, {.leastSurvival = leastSurvival}));
+  f.drafter = std::move(*BlockDrafter::create("dspark", std::move(network), 5, leastSurvival));
   return f;
 }
 
@@ -190,7 +189,7 @@ TEST(HiddenStateDrafters, refuseNetworksThatDoNotFit) {
   EXPECT_EQ(block(5, 64, 3), "blocks of 4 rows do not fit batches of 3 rows and 64 pages");
   const auto eagle = [](int32_t vocabulary, int64_t pages) {
     auto network = std::make_unique<ToyFeatures>(kModel, TargetCache(1).slots, pages);
-    return Eagle3Drafter::create(std::move(network), vocabulary).status().message();
+    return Eagle3Drafter::create(std::move(network), vocabulary, {}).status().message();
   };
   EXPECT_EQ(eagle(6, 64), "the draft has a vocabulary of 5, the model one of 6");
   EXPECT_THAT(eagle(5, 0), HasSubstr("no pages"));

@@ -12,8 +12,7 @@ using testing::IsEmpty;
 const Model kModel{.vocabulary = 5, .sharpness = 3};
 
 struct Fixture {
-  explicit Fixture(int64_t pages = 64, int64_t maxRows = 8,
-                   ModelDrafterOptions options = {.leastSurvival = 0}) {
+  explicit Fixture(int64_t pages = 64, int64_t maxRows = 8, DraftLimits options = {.leastSurvival = 0}) {
     auto model = std::make_unique<ForwardToy>(kModel, pages, 4, maxRows);
     forward = model.get();
     drafter = std::move(*ModelDrafter::create(std::move(model), 5, options));
@@ -143,12 +142,12 @@ TEST(ModelDrafter, aFailedModelStepLosesNothing) {
 }
 
 TEST(ModelDrafter, refusesAModelOfAnotherVocabulary) {
-  const auto refusal = [](int32_t vocabulary, ModelDrafterOptions options) {
+  const auto refusal = [](int32_t vocabulary, DraftLimits options) {
     return ModelDrafter::create(std::make_unique<ForwardToy>(kModel, 4), vocabulary, options)
         .status()
         .message();
   };
-  EXPECT_EQ(refusal(6, {}), "the draft model has a vocabulary of 5, the model one of 6");
+  EXPECT_EQ(refusal(6, {}), "the draft has a vocabulary of 5, the model one of 6");
   EXPECT_EQ(refusal(5, {.longestDraft = 0}), "drafts of 0 tokens");
 }
 
