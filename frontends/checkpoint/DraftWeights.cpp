@@ -1,18 +1,14 @@
 #include "frontends/checkpoint/DraftWeights.h"
+#include "frontends/checkpoint/FloatTensor.h"
+#include "frontends/checkpoint/HuggingFaceNames.h"
 #include "frontends/checkpoint/QuantizedTensor.h"
-#include "kernels/common/numeric.h"
 #include <algorithm>
 #include <cstring>
 
 namespace dspark::checkpoint {
 namespace {
 
-struct PartName {
-  std::string_view ours, file;
-};
-constexpr PartName kWhole[] = {
-    {"token_embd", "embed_tokens"},
-    {"output_norm", "norm"},
+constexpr PartName kDraftParts[] = {
     {"output", "lm_head"},
     {"fc", "fc"},
     {"hidden_norm", "hidden_norm"},
@@ -22,27 +18,8 @@ constexpr PartName kWhole[] = {
     {"markov_joint", "markov_head.joint_proj"},
     {"confidence", "confidence_head.proj"},
 };
-constexpr PartName kOfLayers[] = {
-    {"attn_norm", "input_layernorm"},
-    {"hidden_norm", "hidden_norm"},
-    {"attn_q", "self_attn.q_proj"},
-    {"attn_k", "self_attn.k_proj"},
-    {"attn_v", "self_attn.v_proj"},
-    {"attn_output", "self_attn.o_proj"},
-    {"attn_q_norm", "self_attn.q_norm"},
-    {"attn_k_norm", "self_attn.k_norm"},
-    {"ffn_norm", "post_attention_layernorm"},
-    {"ffn_gate", "mlp.gate_proj"},
-    {"ffn_up", "mlp.up_proj"},
-    {"ffn_down", "mlp.down_proj"},
-};
+constexpr std::string_view kHiddenNorm = "hidden_norm"; // of EAGLE-3's first layer as well
 constexpr std::string_view kOwn = "draft.", kLayer = "blk.";
-constexpr auto kFloats = {DType::F32, DType::F16, DType::BF16};
-
-std::string_view find(std::span<const PartName> table, std::string_view ours) {
-  const auto row = std::ranges::find(table, ours, &PartName::ours);
-  return row == table.end() ? std::string_view() : row->file;
-}
 
 // "name.bias" -> "name", true
 std::pair<std::string_view, bool> splitBias(std::string_view name) {
@@ -67,13 +44,13 @@ std::string DraftWeights::fileName(std::string_view name) const {
   auto [part, isBias] = splitBias(name.substr(kOwn.size()));
   std::string file;
   if (part.starts_with(kLayer)) {
-    const size_t dot = part.find('.', kLayer.size());
-    if (const std::string_view found = dot == part.npos ? "" : find(kOfLayers, part.substr(dot + 1));
-        !found.empty())
-      file =
-          "layers." + std::string(part.substr(kLayer.size(), dot - kLayer.size())) + "." + std::string(found);
+    const auto [layer, ours] = layerPart(part.substr(kLayer.size()));
+    const std::string_view found = ours == kHiddenNorm ? kHiddenNorm : fileOf(kLayerParts, ours);
+    if (layer >= 0 && !found.empty())
+      file = "layers." + std::to_string(layer) + "." + std::string(found);
   } else {
-    file = std::string(find(kWhole, part));
+    const std::string_view found = fileOf(kModelParts, part);
+    file = std::string(found.empty() ? fileOf(kDraftParts, part) : found);
   }
   return file.empty() ? file : file + (isBias ? ".bias" : ".weight");
 }
@@ -86,13 +63,13 @@ Status DraftWeights::checkTensors() const {
                                     isBlock ? "draft.hidden_norm" : "draft.blk.0.hidden_norm"};
   std::vector<std::string> read = {"draft.token_embd", "draft.output", "draft.fc"};
   for (size_t i = 0; i < config.model.decoder.layers.size(); ++i)
-    for (const PartName &part : kOfLayers) {
+    for (const PartName &part : kLayerParts) {
       const std::string name = "draft.blk." + std::to_string(i) + "." + std::string(part.ours);
       const bool isHeadNorm = part.ours.ends_with("_norm") && part.file.starts_with("self_attn.");
-      const bool isNorm = part.file.ends_with("norm") && part.ours != "hidden_norm";
+      const bool isNorm = part.file.ends_with("norm");
       if (isNorm && (!isHeadNorm || config.model.tensors.hasHeadNorms))
         norms.push_back(name);
-      if (!isNorm && part.ours != "hidden_norm")
+      if (!isNorm)
         read.insert(read.end(), {name, name + ".bias"});
     }
   if (config.markov != MarkovHead::None)
@@ -141,15 +118,7 @@ bool DraftWeights::has(std::string_view name) const {
 StatusOr<Matrix> DraftWeights::matrix(std::string_view name, int64_t n, int64_t k) const {
   if (!name.starts_with(kOwn))
     return target.matrix(name, n, k);
-  DSPARK_ASSIGN_OR_RETURN(const SafeTensor *tensor, findTensor(*folder, fileName(name), kFloats, {n, k}));
-  Matrix matrix;
-  matrix.layout = tensor->type == DType::F32 ? "" : std::string(dtypeName(tensor->type));
-  matrix.n = n;
-  matrix.k = k;
-  matrix.rowBytes = k * dtypeBits(tensor->type) / 8;
-  matrix.rows = [folder = folder, bytes = tensor->bytes](
-                    std::vector<std::byte> &) -> StatusOr<std::span<const std::byte>> { return bytes; };
-  return matrix;
+  return floatMatrix(folder, fileName(name), n, k);
 }
 
 StatusOr<std::vector<Matrix>> DraftWeights::experts(std::string_view name, int64_t count, int64_t n,
@@ -162,10 +131,7 @@ StatusOr<std::vector<Matrix>> DraftWeights::experts(std::string_view name, int64
 StatusOr<std::vector<float>> DraftWeights::vector(std::string_view name, int64_t n) const {
   if (!name.starts_with(kOwn))
     return target.vector(name, n);
-  DSPARK_ASSIGN_OR_RETURN(const SafeTensor *tensor, findTensor(*folder, fileName(name), kFloats, {n}));
-  std::vector<double> wide(static_cast<size_t>(n));
-  loadAsF64(tensor->type, tensor->bytes.data(), 0, n, wide.data());
-  return std::vector<float>(wide.begin(), wide.end());
+  return floatVector(*folder, fileName(name), n);
 }
 
 } // namespace dspark::checkpoint

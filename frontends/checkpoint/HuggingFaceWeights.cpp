@@ -1,29 +1,16 @@
+#include "frontends/checkpoint/FloatTensor.h"
 #include "frontends/checkpoint/HuggingFaceDecoder.h"
-#include "kernels/common/numeric.h"
+#include "frontends/checkpoint/HuggingFaceNames.h"
 #include <algorithm>
-#include <charconv>
 
 namespace dspark::checkpoint {
 namespace {
 
-// Parts of a layer: our name, the file's. Where norms surround (Gemma 2 and 3) the second table comes first.
-struct PartName {
-  std::string_view ours, file;
-};
-constexpr PartName kParts[] = {
-    {"attn_norm", "input_layernorm"},
-    {"attn_q", "self_attn.q_proj"},
-    {"attn_k", "self_attn.k_proj"},
-    {"attn_v", "self_attn.v_proj"},
+// Of layers beside kLayerParts: several matrices in one, and where norms surround (Gemma 2 and 3) what comes
+// first.
+constexpr PartName kJoinedParts[] = {
     {"attn_qkv", "self_attn.qkv_proj"},
-    {"attn_q_norm", "self_attn.q_norm"},
-    {"attn_k_norm", "self_attn.k_norm"},
-    {"attn_output", "self_attn.o_proj"},
-    {"ffn_norm", "post_attention_layernorm"},
-    {"ffn_gate", "mlp.gate_proj"},
-    {"ffn_up", "mlp.up_proj"},
     {"ffn_up", "mlp.gate_up_proj"},
-    {"ffn_down", "mlp.down_proj"},
 };
 constexpr PartName kOuterNorms[] = {
     {"ffn_norm", "pre_feedforward_layernorm"},
@@ -74,16 +61,6 @@ std::string withoutExpert(std::string_view part) {
 std::string ofExpert(std::string name, int64_t expert) {
   size_t star = name.find('*');
   return star == name.npos ? name : name.replace(star, 1, std::to_string(expert));
-}
-
-// "<layer>.<part>" -> its two halves; the layer is -1 if it is no number.
-std::pair<int64_t, std::string_view> layerPart(std::string_view name) {
-  int64_t layer = -1;
-  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
-  auto digits = size_t(end - name.data());
-  if (error != std::errc() || digits >= name.size() || name[digits] != '.')
-    return {-1, name};
-  return {layer, name.substr(digits + 1)};
 }
 
 } // namespace
@@ -150,7 +127,8 @@ Status HuggingFaceWeights::checkLayers() const {
     size_t dot = part.rfind('.');
     std::string_view ending = dot == part.npos ? "" : part.substr(dot + 1), base = part.substr(0, dot);
     bool isKnown = (ending == "weight" || ending == "bias" || isQuantizationPart(ending)) &&
-                   (isIn(kParts, base) || (rules.hasOuterNorms && isIn(kOuterNorms, base)) ||
+                   (isIn(kLayerParts, base) || isIn(kJoinedParts, base) ||
+                    (rules.hasOuterNorms && isIn(kOuterNorms, base)) ||
                     (rules.hasExperts && isIn(kExperts, withoutExpert(base))) ||
                     (rules.isLatent && isIn(kDeepSeek, base)));
     isKnown |= rules.isLatent && base == "mlp.gate" && kScoreBias.substr(1) == ending;
@@ -168,10 +146,8 @@ bool HuggingFaceWeights::exists(std::string file) const {
 }
 
 std::string HuggingFaceWeights::fileName(std::string_view name) const {
-  if (name == "token_embd")
-    return prefix + "embed_tokens";
-  if (name == "output_norm")
-    return prefix + "norm";
+  if (const std::string_view file = fileOf(kModelParts, name); !file.empty())
+    return prefix + std::string(file);
   if (name == "output")
     return output;
   if (!name.starts_with("blk."))
@@ -185,8 +161,10 @@ std::string HuggingFaceWeights::fileName(std::string_view name) const {
   };
   if (rules.hasOuterNorms)
     take(kOuterNorms);
-  if (found.empty())
-    take(kParts);
+  if (found.empty()) {
+    take(kLayerParts);
+    take(kJoinedParts);
+  }
   if (found.empty() && rules.hasExperts)
     take(kExperts);
   if (found.empty() && rules.isLatent)
@@ -217,7 +195,7 @@ StatusOr<std::vector<Matrix>> HuggingFaceWeights::experts(std::string_view name,
   std::vector<Matrix> each;
   for (int64_t i = 0; i < count; ++i) {
     DSPARK_ASSIGN_OR_RETURN(each.emplace_back(), matrixNamed(ofExpert(fileName(name), i), n, k));
-    if (each.back().layout != each.front().layout)
+    if (each.back().layout != each.front().layout && (each.back().isBlocks() || each.front().isBlocks()))
       return Status(Code::Unsupported, "tensor '" + fileName(name) + "': experts have different layouts");
   }
   return each;
@@ -227,25 +205,11 @@ StatusOr<Matrix> HuggingFaceWeights::matrixNamed(std::string file, int64_t n, in
   QuantizedTensor place{folder, rules.quantization, std::move(file), n, k};
   if (isQuantized(place))
     return quantizedMatrix(place);
-  DSPARK_ASSIGN_OR_RETURN(
-      const SafeTensor *tensor,
-      findTensor(*folder, place.name + ".weight", {DType::F32, DType::F16, DType::BF16}, {n, k}));
-  Matrix matrix;
-  matrix.layout = tensor->type == DType::F32 ? "" : std::string(dtypeName(tensor->type));
-  matrix.n = n;
-  matrix.k = k;
-  matrix.rowBytes = k * dtypeBits(tensor->type) / 8;
-  matrix.rows = [folder = folder, bytes = tensor->bytes](
-                    std::vector<std::byte> &) -> StatusOr<std::span<const std::byte>> { return bytes; };
-  return matrix;
+  return floatMatrix(folder, place.name + ".weight", n, k);
 }
 
 StatusOr<std::vector<float>> HuggingFaceWeights::vector(std::string_view name, int64_t n) const {
-  DSPARK_ASSIGN_OR_RETURN(const SafeTensor *tensor,
-                          findTensor(*folder, vectorName(name), {DType::F32, DType::F16, DType::BF16}, {n}));
-  std::vector<double> wide(static_cast<size_t>(n));
-  loadAsF64(tensor->type, tensor->bytes.data(), 0, n, wide.data());
-  std::vector<float> values(wide.begin(), wide.end());
+  DSPARK_ASSIGN_OR_RETURN(std::vector<float> values, floatVector(*folder, vectorName(name), n));
   if (rules.addsOneToNorms && !name.ends_with(".bias"))
     for (float &value : values)
       value += 1;
