@@ -106,6 +106,14 @@ struct RowGather {
         ops.fill(isSigned, conv.inPerGroup, zero, out);
   }
 
+  // Whether output pixels read one input pixel each, in order, and their rows need no filling up.
+  bool isCopy() const {
+    bool isPlain = hasRuns && conv.taps == 1 && conv.inPerGroup % 4 == 0;
+    for (int i = 0; i < 3; ++i)
+      isPlain &= conv.stride[i] == 1 && conv.pad[i] == 0 && conv.in[i] == conv.out[i];
+    return isPlain;
+  }
+
   // The taps of an output pixel in order (tap, input channel).
   void row(const OutputPixel &pixel, std::byte *out) const {
     const std::byte *image =
@@ -184,12 +192,14 @@ struct Tile {
   void gatherRows() {
     bool isSigned = x.type == DType::I8;
     RowGather gather = {conv, ops, x.as<std::byte>(), isSigned, zeroAt(call.input(at.aZero), 0), group};
+    std::fill_n(zeros, rows, rowZero(ops, isSigned, gather.zero));
+    if (gather.isCopy())
+      return ops.row(gather.x + first * conv.inChannels, isSigned, rows * conv.inChannels, 1, gather.zero,
+                     scratch);
     OutputPixel pixel(conv, first);
     int64_t step = rowBytes(ops, conv.depth());
-    for (int64_t r = 0; r < rows; ++r, pixel.next(conv)) {
+    for (int64_t r = 0; r < rows; ++r, pixel.next(conv))
       gather.row(pixel, scratch + r * step);
-      zeros[r] = rowZero(ops, isSigned, gather.zero);
-    }
   }
 
   const std::byte *panelsAt(int64_t panels, int64_t column, int64_t columns) {

@@ -47,12 +47,18 @@ PanelZeros::PanelZeros(const TensorView &b, const TensorView &zero)
       isSingle(!zero.present() || zero.elements() <= 1) {}
 
 bool PanelZeros::read(int64_t parameter, int64_t columns, int16_t (&out)[kIntegerColumns]) const {
-  bool isAny = false;
-  for (int64_t j = 0; j < kIntegerColumns; ++j) {
-    out[j] = j >= columns ? 0 : isSingle ? single : int16_t(zeroAt(zero, parameter + j) - offset);
-    isAny |= out[j] != 0;
+  std::fill_n(out, kIntegerColumns, int16_t(0));
+  if (isSingle) {
+    std::fill_n(out, columns, single);
+    return single != 0 && columns > 0;
   }
-  return isAny;
+  int64_t first = parameter % zero.elements(), any = 0;
+  for (int64_t j = 0; j < columns; ++j) {
+    out[j] = int16_t((zero.type == DType::I8 ? zero.as<int8_t>()[first + j] : zero.as<uint8_t>()[first + j]) -
+                     offset);
+    any |= out[j];
+  }
+  return any != 0;
 }
 
 int64_t integerTileRows(int64_t depth) {

@@ -111,38 +111,57 @@ struct Divider {
   }
 };
 
+constexpr int64_t kByteBlock = 16;
+
+// An operand's bytes, of which a single one stands for all.
+struct ByteOperand {
+  uint8_t fixed[kByteBlock];
+  const uint8_t *first;
+  int64_t step;
+  vf zero, scale;
+  uint8_t flip;
+
+  ByteOperand(const uint8_t *p, bool isScalar, uint8_t flip, float zero, float scale)
+      : first(isScalar ? fixed : p), step(isScalar ? 0 : 1), zero(splat(zero)), scale(splat(scale)),
+        flip(flip) {
+    __builtin_memset(fixed, *p, sizeof(fixed));
+  }
+  const uint8_t *at(int64_t i) const { return first + i * step; }
+  /// Vector v of the block at `p`, dequantised.
+  DSPARK_SIMD vf real(const uint8_t *p, int v) const {
+    typedef uint8_t vu8 __attribute__((ext_vector_type(kLanes)));
+    vu8 raw;
+    __builtin_memcpy(&raw, p + v * kLanes, sizeof(raw));
+    return (__builtin_convertvector(raw ^ vu8(flip), vf) - zero) * scale;
+  }
+};
+
 template <QuantBinary kind> void binaryOf(const QuantBinaryRun &run) {
-  typedef uint8_t vu8 __attribute__((ext_vector_type(kLanes)));
-  Divider divider(run.yScale);
-  ByteNarrowing narrow(run.range);
-  for (int64_t i = 0; i < run.n; i += 16) {
-    int64_t lanes = run.n - i < 16 ? run.n - i : 16;
-    auto real = [&](const uint8_t *p, bool isScalar, uint8_t flip, float zero, float scale, int v)
-                    __attribute__((always_inline)) {
-                      uint8_t part[16] = {};
-                      vu8 raw = vu8(*p);
-                      if (!isScalar && lanes == 16) {
-                        __builtin_memcpy(&raw, p + i + v * kLanes, sizeof(raw));
-                      } else if (!isScalar) {
-                        __builtin_memcpy(part, p + i, size_t(lanes));
-                        __builtin_memcpy(&raw, part + v * kLanes, sizeof(raw));
-                      }
-                      return (__builtin_convertvector(raw ^ vu8(flip), vf) - zero) * scale;
-                    };
+  const ByteOperand left(run.a, run.aIsScalar, run.aFlip, run.aZero, run.aScale),
+      right(run.b, run.bIsScalar, run.bFlip, run.bZero, run.bScale);
+  const Divider divider(run.yScale);
+  const ByteNarrowing narrow(run.range);
+  auto block = [&](const uint8_t *a, const uint8_t *b, uint8_t *y) __attribute__((always_inline)) {
     vf value[kByteVectors];
 #pragma clang loop unroll(full)
     for (int v = 0; v < kByteVectors; ++v) {
-      vf a = real(run.a, run.aIsScalar, run.aFlip, run.aZero, run.aScale, v),
-         b = real(run.b, run.bIsScalar, run.bFlip, run.bZero, run.bScale, v);
-      value[v] = kind == QuantBinary::Add ? a + b : kind == QuantBinary::Sub ? a - b : a * b;
+      vf x = left.real(a, v), z = right.real(b, v);
+      value[v] = kind == QuantBinary::Add ? x + z : kind == QuantBinary::Sub ? x - z : x * z;
     }
     divider.divide(value);
     __m128i bytes = narrow(value);
-    if (lanes == 16)
-      __builtin_memcpy(run.y + i, &bytes, sizeof(bytes));
-    else
-      __builtin_memcpy(run.y + i, &bytes, size_t(lanes));
-  }
+    __builtin_memcpy(y, &bytes, sizeof(bytes));
+  };
+  int64_t i = 0, n = run.n;
+  for (; i + kByteBlock <= n; i += kByteBlock)
+    block(left.at(i), right.at(i), run.y + i);
+  if (i == n)
+    return;
+  uint8_t a[kByteBlock] = {}, b[kByteBlock] = {}, y[kByteBlock];
+  __builtin_memcpy(a, left.at(i), size_t(n - i));
+  __builtin_memcpy(b, right.at(i), size_t(n - i));
+  block(a, b, y);
+  __builtin_memcpy(run.y + i, y, size_t(n - i));
 }
 void binary(const QuantBinaryRun &run) {
   if (run.n <= 0)
