@@ -18,4 +18,6 @@ def isaLevels():
         levels.append("avx2")
         if {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"} <= flags:
             levels.append("avx512")
+            if {"amx_tile", "amx_int8", "amx_bf16"} <= flags:
+                levels.append("amx")  # if the kernel of a virtual machine gives no tiles, sessions take the next lower level
     return levels
