@@ -26,10 +26,9 @@ public:
                     : _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 #elif defined(__AVX2__)
     __m256i words = bounded(_mm256_packs_epi32(nearest(value[0]), nearest(value[1])));
-    // Groups of four numbers lie in order 0 2 1 3.
     __m128i first = _mm256_castsi256_si128(words), second = _mm256_extracti128_si256(words, 1);
-    __m128i lower = _mm_unpacklo_epi64(first, second), upper = _mm_unpackhi_epi64(first, second);
-    return isSigned ? _mm_packs_epi16(lower, upper) : _mm_packus_epi16(lower, upper);
+    __m128i bytes = isSigned ? _mm_packs_epi16(first, second) : _mm_packus_epi16(first, second);
+    return _mm_shuffle_epi32(bytes, 0xd8); // groups of four lie in order 0 2 1 3
 #else
     __m128i lower = bounded(_mm_packs_epi32(nearest(value[0]), nearest(value[1]))),
             upper = bounded(_mm_packs_epi32(nearest(value[2]), nearest(value[3])));

@@ -12,39 +12,44 @@ namespace {
 // it: 4 columns by 4 terms a vector, whose pairs of lanes are added in the end.
 constexpr int64_t kDirectRows = 8;
 template <int R> void directRows(const Block &block, int64_t row, const int8_t *b) {
-  Ints sum[R][4] = {};
+  // Several rows take half a panel at a time, whose sums and columns fit the registers.
+  constexpr int V = R == 1 ? 4 : 2;
   const int16_t *a = block.a + row * block.stride;
-  for (int64_t q = 0; q < block.k; q += 4, b += 64) {
-    Ints column[4];
+  for (int first = 0; first < 4; first += V) {
+    Ints sum[R][V] = {};
+    const int8_t *from = b + first * 16;
+#pragma clang loop unroll(disable)
+    for (int64_t q = 0; q < block.k; q += 4, from += 64) {
+      Ints column[V];
 #pragma clang loop unroll(full)
-    for (int v = 0; v < 4; ++v)
-      column[v] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(b + 16 * v)));
+      for (int v = 0; v < V; ++v)
+        column[v] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(from + 16 * v)));
 #pragma clang loop unroll(full)
-    for (int r = 0; r < R; ++r) {
-      int64_t terms;
-      __builtin_memcpy(&terms, a + r * block.stride + q, sizeof(terms));
+      for (int r = 0; r < R; ++r) {
+        int64_t terms;
+        __builtin_memcpy(&terms, a + r * block.stride + q, sizeof(terms));
 #pragma clang loop unroll(full)
-      for (int v = 0; v < 4; ++v)
-        sum[r][v] = addPairs(sum[r][v], _mm256_set1_epi64x(terms), column[v]);
+        for (int v = 0; v < V; ++v)
+          sum[r][v] = addPairs(sum[r][v], _mm256_set1_epi64x(terms), column[v]);
+      }
     }
+#pragma clang loop unroll(full)
+    for (int r = 0; r < R; ++r)
+#pragma clang loop unroll(full)
+      for (int v = 0; v < V; v += 2) {
+        int32_t *c = block.c + (row + r) * kIntegerColumns + 4 * (first + v);
+        Ints pairs = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), 0xd8);
+        storeInts(c, block.isFirst ? pairs : _mm256_add_epi32(pairs, loadInts(c)));
+      }
   }
-#pragma clang loop unroll(full)
-  for (int r = 0; r < R; ++r)
-#pragma clang loop unroll(full)
-    for (int half = 0; half < 2; ++half) {
-      int32_t *c = block.c + (row + r) * kIntegerColumns + 8 * half;
-      Ints pairs = _mm256_hadd_epi32(sum[r][2 * half], sum[r][2 * half + 1]);
-      pairs = _mm256_permute4x64_epi64(pairs, 0xd8);
-      storeInts(c, block.isFirst ? pairs : _mm256_add_epi32(pairs, loadInts(c)));
-    }
 }
 void directPanel(const Block &block, int64_t rows, const int8_t *b) {
   int64_t row = 0;
-  for (; row + 3 <= rows; row += 3)
-    directRows<3>(block, row, b);
-  if (rows - row == 2)
+  for (; row + 4 <= rows; row += 4)
+    directRows<4>(block, row, b);
+  for (; row + 2 <= rows; row += 2)
     directRows<2>(block, row, b);
-  else if (rows - row == 1)
+  if (row < rows)
     directRows<1>(block, row, b);
 }
 #else
@@ -91,6 +96,14 @@ template <typename T> void widenRow(const T *a, int64_t count, int64_t step, int
       __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i *>(a + at));
       Ints words = T(-1) < T(0) ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
       storeInts(out + at, _mm256_sub_epi16(words, zeros));
+    }
+    return;
+  }
+  if (step == 1 && count >= 8) {
+    for (int64_t at : {int64_t(0), count - 8}) {
+      __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i *>(a + at));
+      __m128i words = T(-1) < T(0) ? _mm_cvtepi8_epi16(bytes) : _mm_cvtepu8_epi16(bytes);
+      _mm_storeu_si128(reinterpret_cast<__m128i *>(out + at), _mm_sub_epi16(words, _mm_set1_epi16(zero)));
     }
     return;
   }
