@@ -63,6 +63,13 @@ void depthwise(CostFeatures &f, const KernelCall &call, const TensorView &w, con
   f.starts = s.pixels / std::max<double>(1, double(y.dim(firstSpatial + y.rank - 3)));
 }
 
+// So many products of transformed tiles and filters.
+void winograd(CostFeatures &f, double tiles, double points, const Sizes &s) {
+  product(f, tiles, s.outputs, s.inputs, points);
+  f.heavy = tiles * (s.inputs + s.outputs); // transforms of tiles
+  f.starts = s.inputs * s.outputs;          // transforms of filters
+}
+
 // Both parts have terms of their own: the product its panel rows, which are steps, the taps their work.
 void expandDepthwise(CostFeatures &f, const KernelCall &call, const Sizes &s) {
   const TensorView &x = call.in[0];
@@ -114,13 +121,11 @@ void convFeatures(CostFeatures &f, const KernelCall &call, const KernelWork &wor
     return expandDepthwise(f, call, s);
   if (is("depthwise"))
     return depthwise(f, call, w, s, firstSpatial);
+  if (is("winograd_line"))
+    return winograd(f, std::ceil(s.pixels / std::max(1.0, 9 - s.taps)), 8, s);
   if (is("winograd") && y.rank == 4) {
     double rows = std::ceil(double(y.dim(firstSpatial)) / 4);
-    double tiles = double(y.dim(0)) * rows * std::ceil(double(y.dim(firstSpatial + 1)) / 4);
-    product(f, tiles, s.outputs, s.inputs, 36);
-    f.heavy = tiles * (s.inputs + s.outputs); // transforms of tiles
-    f.starts = s.inputs * s.outputs;          // transforms of filters
-    return;
+    return winograd(f, double(y.dim(0)) * rows * std::ceil(double(y.dim(firstSpatial + 1)) / 4), 36, s);
   }
   if (is("transpose"))
     product(f, elementsOf(x) / std::max(1.0, s.inputs), s.outputs * s.taps / s.group, s.inputs / s.group,

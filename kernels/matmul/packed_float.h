@@ -5,19 +5,29 @@
 namespace dspark {
 namespace {
 
-// Weights of a chunk, [terms][16]: vector i of term k, `isOdd` being k's parity.
-struct PlainWeights {
+// Weights of a chunk, [terms][16]: vector i of term k, `isOdd` being k's parity; ahead() asks for what comes
+// behind four terms. Halves are asked for step by step, far enough to bridge a page, so that their way from
+// memory and the arithmetic overlap.
+constexpr int64_t kAheadBytes = 8192;
+struct PlainWeights { // in scratch
   const float *w;
+  DSPARK_SIMD void ahead(int64_t) const {}
   DSPARK_SIMD vf at(int64_t k, int64_t i, bool) const { return load(w + k * kPackedColumns + i * kLanes); }
 };
+DSPARK_SIMD void askFor(const uint8_t *lines, int64_t k) {
+  for (int64_t at = 0; at < 4 * 2 * kPackedColumns; at += 64)
+    __builtin_prefetch(lines + k * 2 * kPackedColumns + kAheadBytes + at);
+}
 struct F16Weights {
   const uint8_t *lines;
+  DSPARK_SIMD void ahead(int64_t k) const { askFor(lines, k); }
   DSPARK_SIMD vf at(int64_t k, int64_t i, bool) const {
     return f16At(lines + 2 * (k * kPackedColumns + i * kLanes));
   }
 };
 struct Bf16Weights { // [16][2]: the even term is the lower half of each word
   const uint8_t *lines;
+  DSPARK_SIMD void ahead(int64_t k) const { askFor(lines, k); }
   DSPARK_SIMD vf at(int64_t k, int64_t i, bool isOdd) const {
     vwords pairs = *reinterpret_cast<const vwords *>(lines + k / 2 * 4 * kPackedColumns + 4 * i * kLanes);
     return fromBits(isOdd ? pairs & int32_t(0xffff0000) : pairs << 16);
@@ -42,8 +52,11 @@ DSPARK_SIMD void floatRows(const Weights &w, int64_t terms, const float *const *
       });
     };
     int64_t k = first;
-    for (; k + kAtOnce <= terms; k += 4)
+    for (; k + kAtOnce <= terms; k += 4) {
+      if (first == 0)
+        w.ahead(k);
       unroll<kAtOnce>(DSPARK_LAMBDA { term(k + i, i); });
+    }
     unroll<kAtOnce - 1>(DSPARK_LAMBDA {
       if (k + i < terms)
         term(k + i, i);
@@ -94,19 +107,18 @@ void halfRows(const Weights &w, int64_t terms, const float *const *a, int64_t ro
   rows == 1 ? floatRows<1>(w, terms, a, sums) : floatRows<2>(w, terms, a, sums);
 }
 
-void halfPanel(const PackedTile &tile, ChunkReader &reader, float *sums) {
-  int64_t done = 0;
-  Chunk chunk;
-  while (reader.next(chunk)) { // steps of a chunk lie one behind the other
-    int64_t terms = tile.k - done < chunk.steps * kStepTerms ? tile.k - done : chunk.steps * kStepTerms;
+// Without scales a panel is its terms and nothing else.
+void halfPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
+  for (int64_t done = 0; done < tile.k; done += kChunkTerms) {
+    int64_t terms = tile.k - done < kChunkTerms ? tile.k - done : kChunkTerms;
     const float *a[kDirectRows];
     for (int64_t r = 0; r < tile.rows; ++r)
       a[r] = tile.a + r * tile.aRow + done;
+    const uint8_t *lines = panel + done * 2 * kPackedColumns;
     if (tile.format.code == CodeKind::F16)
-      halfRows(F16Weights{chunk.lines[0]}, terms, a, tile.rows, sums);
+      halfRows(F16Weights{lines}, terms, a, tile.rows, sums);
     else
-      halfRows(Bf16Weights{chunk.lines[0]}, terms, a, tile.rows, sums);
-    done += terms;
+      halfRows(Bf16Weights{lines}, terms, a, tile.rows, sums);
   }
 }
 
@@ -129,11 +141,11 @@ void codesStep(const PackedFormat &format, const uint8_t *bytes, const float *sc
 }
 
 void floatPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
-  float *weights = tile.scratch + 2 * kPackedRows * kPackedColumns;
-  ChunkReader reader(tile, panel, weights + kChunkTerms * kPackedColumns);
   __builtin_memset(sums, 0, size_t(tile.rows * kPackedColumns) * sizeof(float));
   if (tile.format.isFloat() && tile.rows <= kDirectRows)
-    return halfPanel(tile, reader, sums);
+    return halfPanel(tile, panel, sums);
+  float *weights = tile.scratch + 2 * kPackedRows * kPackedColumns;
+  ChunkReader reader(tile, panel, weights + kChunkTerms * kPackedColumns);
   Unpack unpack = tile.format.isFloat() ? nullptr : unpacker(tile.format.code);
   int64_t done = 0;
   Chunk chunk;

@@ -10,8 +10,11 @@
 namespace dspark {
 namespace {
 
-constexpr int kRepeats = 4;  // of each measured call; the fastest counts
-constexpr size_t kLine = 64; // bytes of a cache line
+// Turns of each measured call, of which the fastest counts; fewer where they take so long that a disturbance
+// is a small share.
+constexpr int kRepeats = 4, kLeastRepeats = 2;
+constexpr double kLongSeconds = 0.02; // of all forms
+constexpr size_t kLine = 64;          // bytes of a cache line
 
 std::byte *aligned(std::vector<std::byte> &block, size_t bytes) {
   if (block.size() < bytes + 128)
@@ -93,13 +96,16 @@ double PrecisionMeter::timed(const Kernel &kernel, const KernelCall &call) {
 // By turns, so that one disturbance meets all, and so that no form finds its weights where its last run left
 // them: in a pass every weight is read once.
 void PrecisionMeter::takeTurns(const PrecisionRegion &region, std::span<Turn> turns) {
-  for (int i = 0; i < kRepeats; ++i)
+  double spent = 0;
+  for (int i = 0; i < kRepeats && (i < kLeastRepeats || spent < kLongSeconds); ++i)
     for (Turn &turn : turns) {
       if (!turn.kernel)
         continue;
       if (passBytes(region, turn.weights.size()) > lastCache)
         evict(turn.weights);
-      turn.least = std::min(turn.least, timed(*turn.kernel, turn.call));
+      double seconds = timed(*turn.kernel, turn.call);
+      turn.least = std::min(turn.least, seconds);
+      spent += seconds;
     }
 }
 
