@@ -256,8 +256,15 @@ void prepareQlinearConv(const KernelCall &call, KernelWork &work) { prepare(call
 template <Isa isa>
 void runConvInteger(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   TileScope tiles(isa);
+  const State &state = work.get<State>();
+  const ConvPlan &conv = state.conv;
+  const IgemmOps &ops =
+      state.isPacked && conv.outChannels > 0
+          ? igemmOpsFor(isa, call.in[(state.isQlinear ? kQlinear : kInteger).b].as<std::byte>(), conv.depth(),
+                        conv.batch * conv.outPixels() / std::max<int64_t>(state.grid.rows, 1))
+          : igemmOps(isa);
   for (uint32_t index = part.begin; index < part.end; ++index)
-    Tile{call, work.get<State>(), igemmOps(isa), part.scratch}.run(index);
+    Tile{call, state, ops, part.scratch}.run(index);
 }
 template void runConvInteger<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runConvInteger<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);

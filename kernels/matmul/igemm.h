@@ -2,10 +2,10 @@
 // (layout panel16k4), what becomes of the sums included. Nothing saturates on the way.
 //
 // Up to AVX2 both operands are widened to 16 bits and multiplied in pairs. The u8 x s8 instruction of AVX2,
-// which takes bytes, adds its pairs in 16 bits and saturates at 2 * 255 * 127; it then needs a second
-// multiplication by ones to get to 32 bits, so that on machines with two multipliers (Zen) it is no faster
-// than widened pairs: 32 multiply-adds a cycle either way, twice what f32 does. AVX-512 has VNNI, which sums
-// four products of u8 x s8 in 32 bits; AMX does the same for tiles, seven times as many a cycle.
+// which takes bytes, adds its pairs in 16 bits and saturates at 2 * 255 * 127: igemm_bytes.h uses it where
+// weights are too small for that. It then needs a second multiplication by ones to get to 32 bits: 32
+// multiply-adds a cycle either way, twice what f32 does, but with fewer additions. AVX-512 has VNNI, which
+// sums four products of u8 x s8 in 32 bits.
 //
 // Plain data only: the files compiled for higher ISA levels include nothing else.
 #pragma once
@@ -64,15 +64,24 @@ struct IgemmOps {
   int32_t (*rowSum)(const std::byte *row, int64_t k, int16_t zero);
   /// Sums [rows][16] to a result.
   void (*finish)(const int32_t *sums, const SumsResult &);
+  /// Whether these operations suit a panel's weights better than the level's others; null where it has no
+  /// others.
+  bool (*suits)(const std::byte *panel, int64_t k) = nullptr;
 };
 
-extern const IgemmOps igemmOpsBaseline, igemmOpsAvx2, igemmOpsAvx512, igemmOpsAmx;
+extern const IgemmOps igemmOpsBaseline, igemmOpsAvx2, igemmOpsAvx2Bytes, igemmOpsAvx512, igemmOpsAmx;
 
 inline const IgemmOps &igemmOps(Isa isa) {
   return isa == Isa::Amx      ? igemmOpsAmx
          : isa == Isa::Avx512 ? igemmOpsAvx512
          : isa == Isa::Avx2   ? igemmOpsAvx2
                               : igemmOpsBaseline;
+}
+
+/// The operations for tiles of many rows with packed weights, judged by their first panel.
+inline const IgemmOps &igemmOpsFor(Isa isa, const std::byte *panel, int64_t k, int64_t rows) {
+  bool mayBeBytes = isa == Isa::Avx2 && k >= 256 && rows >= 32;
+  return mayBeBytes && igemmOpsAvx2Bytes.suits(panel, k) ? igemmOpsAvx2Bytes : igemmOps(isa);
 }
 
 /// A zero point of A in the form of the rows that `ops` makes.

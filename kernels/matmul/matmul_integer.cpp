@@ -151,8 +151,14 @@ template <Isa isa>
 void runMatmulInteger(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const State &state = work.get<State>();
   TileScope tiles(isa);
+  const MatmulPlan &plan = state.plan;
+  const TensorView &b = call.in[(state.isQlinear ? kQlinear : kInteger).b];
+  const IgemmOps &ops =
+      plan.isPacked && plan.n > 0
+          ? igemmOpsFor(isa, bytesOf(b), plan.k, plan.m / std::max<int64_t>(plan.rowTiles, 1))
+          : igemmOps(isa);
   for (uint32_t index = part.begin; index < part.end; ++index)
-    Tile{call, state, igemmOps(isa), matmulTile(state.plan, index), part.scratch}.run();
+    Tile{call, state, ops, matmulTile(plan, index), part.scratch}.run();
 }
 template void runMatmulInteger<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runMatmulInteger<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);

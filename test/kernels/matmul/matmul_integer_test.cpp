@@ -54,6 +54,37 @@ TEST(MatmulInteger, IsExact) {
       }
 }
 
+// Weights that are small but for one in `every` make AVX2 multiply bytes (igemm_bytes.h); the others must
+// neither saturate where they lie nor with their terms in another order.
+TEST(MatmulInteger, IsExactWithSmallWeights) {
+  std::mt19937 rng(7);
+  for (const Kernel *row : rowsOf("matmul_integer"))
+    for (auto [m, n, k] : {std::array<int64_t, 3>{40, 33, 256}, {97, 16, 1030}, {33, 50, 515}})
+      for (unsigned every : {1u << 30, 700u, 150u})
+        for (int form = 0; form < 4; ++form) {
+          DType aType = form & 1 ? DType::I8 : DType::U8;
+          bool perLine = (form & 2) != 0;
+          Tensor b = filled<int8_t>(DType::I8, {k, n}, [&] {
+            const int8_t large[] = {127, -128, 100, -100};
+            return rng() % every == 0 ? int(large[rng() % 4]) : int(rng() % 128) - 64;
+          });
+          std::vector<Tensor> in = {
+              extremeBytes(aType, {m, k}, rng), packQuads(b),
+              extremeBytes(aType, perLine ? std::vector{m} : std::vector<int64_t>{}, rng),
+              extremeBytes(DType::I8, perLine ? std::vector{n} : std::vector<int64_t>{}, rng)};
+          AttrList attrs;
+          attrs.set("packed", "panel16k4");
+          Tensor y = runRow(*row, in, attrs)[0];
+          for (int64_t i = 0; i < m * n; ++i) {
+            int64_t want = 0, r = i / n, c = i % n;
+            for (int64_t t = 0; t < k; ++t)
+              want += (byteAt(in[0], r * k + t) - byteAt(in[2], perLine ? r : 0)) *
+                      (b.as<int8_t>()[t * n + c] - byteAt(in[3], perLine ? c : 0));
+            ASSERT_EQ(y.as<int32_t>()[i], want) << row->name << " form " << form << " element " << i;
+          }
+        }
+}
+
 TEST(QlinearMatmul, RoundsToNearestAndSaturates) {
   std::mt19937 rng(2);
   int64_t batch = 2, m = 9, n = 20, k = 31;
