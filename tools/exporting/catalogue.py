@@ -3,6 +3,7 @@
 import dataclasses
 import pathlib
 import shutil
+import tempfile
 from collections.abc import Callable
 
 import numpy as np
@@ -51,10 +52,20 @@ def base(folder, network):
     return found / "model.onnx", [dict(np.load(case)) for case in sorted(found.glob("case-*.npz"))]
 
 
+def withoutShapes(path):
+    """The quantiser transposes weights and keeps what dynamo noted of their shapes, which it then finds contradictory."""
+    model = onnx.load(path)
+    del model.graph.value_info[:]
+    return model
+
+
 def quantisedJob(network, form):
     def write(folder):
         model, feeds = base(folder, network)
-        quantized_models.quantize(model, folder / "model.onnx", FORMS[form], feeds[:1])
+        with tempfile.TemporaryDirectory() as place:
+            plain = pathlib.Path(place) / "model.onnx"
+            onnx.save(withoutShapes(model), plain)
+            quantized_models.quantize(plain, folder / "model.onnx", FORMS[form], feeds[:1])
         return feeds
 
     return Job(f"{network}-{form}", network, f"onnxruntime.quantization {FORMS[form]}", "dynamic" if form == "dynamic" else "static", write)

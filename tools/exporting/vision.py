@@ -17,9 +17,17 @@ def picture(batch, side=224):
     return {"pixels": torch.randn(batch, 3, side, side)}
 
 
+def drawn(module):
+    """Random numbers where a layer starts at zero, as the head of torchvision's ViT: its answers would all be zero."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear) and not layer.weight.any():
+            nn.init.normal_(layer.weight, std=0.05)
+    return module
+
+
 def classifier(name, make):
     """`make` is torchvision's function; its networks have 1000 classes."""
-    build = lambda: settle(make(weights=None), picture(2)["pixels"])
+    build = lambda: settle(drawn(make(weights=None)), picture(2)["pixels"])
     return Source(name, build, picture, ("logits",), BATCH_AXIS, BATCHES)
 
 
