@@ -40,7 +40,7 @@ std::optional<ConstantTensor> ConstantTensor::of(Value value, const std::shared_
   tensor.read = [store = std::weak_ptr<WeightStore>(weights), name = tensor.name](std::vector<float> &out,
                                                                                   std::string &error) {
     std::shared_ptr<WeightStore> alive = store.lock();
-    std::optional<WeightBytes> bytes = alive ? alive->read(name, error) : std::nullopt;
+    std::optional<WeightBytes> bytes = alive ? alive->read(name, error, Alignment::Bytes) : std::nullopt;
     if (!bytes)
       return false;
     out.resize(bytes->bytes().size() / sizeof(float));
@@ -77,29 +77,55 @@ ConstantTensor ConstantTensor::map(ConstantTensor a, std::function<float(float)>
   return result;
 }
 
-ConstantTensor ConstantTensor::zip(ConstantTensor a, ConstantTensor b, std::function<float(float, float)> f) {
+namespace {
+
+// Where each stretch of a begins in a broadcast b: an odometer over a's outer dims with b's strides, 0 where
+// b has
+// 1. A stretch is as many of a's inner dims as b has whole, or as b has all as 1.
+struct Stretches {
+  int64_t length = 1;
+  int step = 0;
+  std::vector<int64_t> dims, strides; // of what is outside a stretch
+
+  Stretches(const std::vector<int64_t> &a, const std::vector<int64_t> &b) {
+    const size_t rank = a.size(), offset = rank - b.size();
+    std::vector<int64_t> all(rank, 0);
+    int64_t elements = 1;
+    for (size_t i = b.size(); i-- > 0; elements *= b[i])
+      all[offset + i] = b[i] == 1 ? 0 : elements;
+    size_t outer = rank;
+    for (; outer > 0; --outer) {
+      const int64_t dim = a[outer - 1], stride = all[outer - 1];
+      if (dim != 1 && length != 1 && stride != step * length)
+        break;
+      if (dim != 1 && length == 1)
+        step = stride == 0 ? 0 : 1;
+      length *= dim;
+    }
+    dims.assign(a.begin(), a.begin() + std::ptrdiff_t(outer));
+    strides.assign(all.begin(), all.begin() + std::ptrdiff_t(outer));
+  }
+};
+
+} // namespace
+
+ConstantTensor ConstantTensor::zipStretches(ConstantTensor a, ConstantTensor b, Stretch f) {
   ConstantTensor result{a.dims, a.name, nullptr};
   result.read = [a = std::move(a), b = std::move(b), f = std::move(f)](std::vector<float> &out,
                                                                        std::string &error) {
     std::vector<float> right;
     if (!a.read(out, error) || !b.read(right, error))
       return false;
-    // The element of b for each element of a: an odometer over a's dims with b's strides, 0 where b has 1.
-    size_t rank = a.dims.size(), offset = rank - b.dims.size();
-    std::vector<int64_t> stride(rank, 0), index(rank, 0);
-    int64_t step = 1;
-    for (size_t i = b.dims.size(); i-- > 0;) {
-      stride[offset + i] = b.dims[i] == 1 ? 0 : step;
-      step *= b.dims[i];
-    }
+    const Stretches stretches(a.dims, b.dims);
+    std::vector<int64_t> index(stretches.dims.size(), 0);
     int64_t at = 0;
-    for (float &value : out) {
-      value = f(value, right[size_t(at)]);
-      for (size_t i = rank; i-- > 0;) {
-        at += stride[i];
-        if (++index[i] < a.dims[i])
+    for (size_t begin = 0; begin < out.size(); begin += size_t(stretches.length)) {
+      f(std::span(out).subspan(begin, size_t(stretches.length)), right.data() + at, stretches.step);
+      for (size_t i = index.size(); i-- > 0;) {
+        at += stretches.strides[i];
+        if (++index[i] < stretches.dims[i])
           break;
-        at -= stride[i] * a.dims[i];
+        at -= stretches.strides[i] * stretches.dims[i];
         index[i] = 0;
       }
     }

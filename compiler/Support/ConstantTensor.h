@@ -4,6 +4,8 @@
 #include "dialects/DSpark/DSpark.h"
 #include "dialects/DSpark/WeightStore.h"
 #include "mlir/IR/Builders.h"
+#include <functional>
+#include <span>
 
 namespace dspark {
 
@@ -25,7 +27,16 @@ struct ConstantTensor {
   /// A recipe that gives the same elements under other dims of the same product.
   ConstantTensor reshaped(std::vector<int64_t> newDims) const;
   /// f(a[i], b[i]) with b broadcast as numpy does onto a's dims; b's dims must broadcast to a's.
-  static ConstantTensor zip(ConstantTensor a, ConstantTensor b, std::function<float(float, float)> f);
+  template <typename F> static ConstantTensor zip(ConstantTensor a, ConstantTensor b, F f) {
+    return zipStretches(std::move(a), std::move(b), [f](std::span<float> left, const float *right, int step) {
+      if (step == 0) // on its own, so that the loops become vector code
+        for (float &value : left)
+          value = f(value, *right);
+      else
+        for (float &value : left)
+          value = f(value, *right++);
+    });
+  }
   static ConstantTensor map(ConstantTensor a, std::function<float(float)> f);
   /// All elements `value`.
   static ConstantTensor filled(std::vector<int64_t> dims, float value, std::string name);
@@ -33,6 +44,11 @@ struct ConstantTensor {
   /// Adds the recipe to the store and refers to it.
   mlir::Value materialize(mlir::OpBuilder &builder, mlir::Location loc,
                           const std::shared_ptr<WeightStore> &weights, const std::string &suffix) const;
+
+private:
+  /// f(stretch of a, where b's elements for it begin, how far its next one is: 0 or 1).
+  using Stretch = std::function<void(std::span<float> left, const float *right, int step)>;
+  static ConstantTensor zipStretches(ConstantTensor a, ConstantTensor b, Stretch f);
 };
 
 } // namespace dspark

@@ -139,7 +139,13 @@ void addContents(TensorInfo &info, ElementsAttr value) {
   if (value.getNumElements() > kMaxKnownElements)
     return;
   Type element = value.getElementType();
-  if (isa<FloatType>(element)) {
+  if (element.isF32()) { // as below, without an APFloat for each
+    auto values = value.tryGetValues<float>();
+    if (!values)
+      return;
+    info.floats.assign(values->begin(), values->end());
+    info.hasContents = true;
+  } else if (isa<FloatType>(element)) {
     auto values = value.tryGetValues<APFloat>();
     if (!values)
       return;

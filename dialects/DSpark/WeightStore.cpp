@@ -27,7 +27,8 @@ const Weight *WeightStore::find(const std::string &name) const {
   return it == weights.end() ? nullptr : &it->second;
 }
 
-std::optional<WeightBytes> WeightStore::read(const std::string &name, std::string &error) const {
+std::optional<WeightBytes> WeightStore::read(const std::string &name, std::string &error,
+                                             Alignment alignment) const {
   const Weight *weight = find(name);
   if (!weight) {
     error = "weight '" + name + "' is not in the weight store";
@@ -47,8 +48,8 @@ std::optional<WeightBytes> WeightStore::read(const std::string &name, std::strin
       return std::nullopt;
     }
     result.view = whole.subspan(weight->offset, weight->length);
-    // Files put tensors at any byte; whoever reads elements may rely on their alignment.
-    if (reinterpret_cast<uintptr_t>(result.view.data()) % alignof(std::max_align_t) != 0) {
+    if (alignment == Alignment::Elements &&
+        reinterpret_cast<uintptr_t>(result.view.data()) % alignof(std::max_align_t) != 0) {
       result.storage.assign(result.view.begin(), result.view.end());
       result.view = result.storage;
     }

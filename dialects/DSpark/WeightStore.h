@@ -33,7 +33,11 @@ struct Weight {
   int64_t elements() const;
 };
 
-/// Bytes of a weight, either a view of the mapped file or owned by this object; aligned for any element type.
+/// What the address of a weight's bytes suits: every element type, or only copies of bytes. Files put tensors
+/// at any address, so the first may take a copy.
+enum class Alignment { Elements, Bytes };
+
+/// Bytes of a weight, either a view of the mapped file or owned by this object.
 class WeightBytes {
 public:
   std::span<const std::byte> bytes() const { return view; }
@@ -51,7 +55,8 @@ public:
   const Weight *find(const std::string &name) const;
   /// The bytes, checked to have the length that type, dims and layout demand; nullopt with `error` set on
   /// failure.
-  std::optional<WeightBytes> read(const std::string &name, std::string &error) const;
+  std::optional<WeightBytes> read(const std::string &name, std::string &error,
+                                  Alignment alignment = Alignment::Elements) const;
   /// Lets go of resident memory behind a file weight that will not be read again soon.
   void release(const std::string &name) const;
   size_t size() const { return weights.size(); }

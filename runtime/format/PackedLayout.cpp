@@ -44,15 +44,16 @@ void packPanel(const T *source, int64_t k, int64_t n, int64_t n0, int64_t kStrid
   int64_t columns = std::min(kPanel, n - n0);
   if (columns < kPanel)
     std::fill_n(out, k * kPanel, T());
-  // Walks the source in its own order, so that it streams.
   if (nStride == 1) {
     for (int64_t i = 0; i < k; ++i)
       std::memcpy(out + i * kPanel, source + i * kStride + n0, size_t(columns) * sizeof(T));
     return;
   }
-  for (int64_t j = 0; j < columns; ++j)
-    for (int64_t i = 0; i < k; ++i)
-      out[i * kPanel + j] = source[i * kStride + (n0 + j) * nStride];
+  // Squares: the rows that a column of them writes stay in the L1 cache for the next column.
+  for (int64_t i0 = 0; i0 < k; i0 += kPanel)
+    for (int64_t j = 0; j < columns; ++j)
+      for (int64_t i = i0; i < std::min(i0 + kPanel, k); ++i)
+        out[i * kPanel + j] = source[i * kStride + (n0 + j) * nStride];
 }
 
 template <typename T> void packPanels(const MatrixWeight &w, const T *source, T *out) {
