@@ -2,6 +2,7 @@
 #include "compiler/Support/LocationNames.h"
 #include "dialects/DSpark/Infer.h"
 #include "dialects/Plan/Plan.h"
+#include "runtime/format/LineRuns.h"
 
 using namespace mlir;
 
@@ -158,12 +159,15 @@ private:
   }
 
   Status addBytes(fb::ValueT &record, std::span<const std::byte> bytes) {
-    StatusOr<uint64_t> offset = writer.addWeight(bytes);
-    if (!offset.isOk())
-      return offset.status();
+    // Strings are places and characters, which the runtime reads where they lie.
+    std::optional<std::vector<std::byte>> runs =
+        DType(record.dtype) == DType::String ? std::nullopt : lineRuns(bytes);
+    std::span<const std::byte> stored = runs ? std::span<const std::byte>(*runs) : bytes;
+    DSPARK_ASSIGN_OR_RETURN(uint64_t offset, writer.addWeight(stored));
     record.blob = std::make_unique<fb::BlobT>();
-    record.blob->offset = *offset;
-    record.blob->length = bytes.size();
+    record.blob->offset = offset;
+    record.blob->length = stored.size();
+    record.blob->expanded = runs ? bytes.size() : 0;
     return Status();
   }
 
@@ -183,7 +187,7 @@ private:
       return Status();
     }
     std::string error;
-    std::optional<WeightBytes> bytes = weights.read(name, error);
+    std::optional<WeightBytes> bytes = weights.read(name, error, Alignment::Bytes);
     if (!bytes)
       return {Code::InvalidArgument, error};
     DSPARK_RETURN_IF_ERROR(addBytes(record, bytes->bytes()));

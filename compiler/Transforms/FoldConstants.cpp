@@ -1,8 +1,10 @@
 // op(constants) -> a weight made when the plan is written: exporters reorder an LSTM's gates by slices and a
 // concatenation of its weights, and transpose shared ones. Only where that does not make the plan larger: an
 // int8 weight behind a cast stays int8. Filters of convolutions, whose kernels read f32, are made whatever
-// their size: unpacking and packing them in every run costs as much as the convolution.
+// their size: unpacking and packing them in every run costs as much as the convolution. Tensors full of one
+// number take no room in the plan (runtime/format/LineRuns.h), so they are weights too.
 #include "compiler/Support/Evaluate.h"
+#include "compiler/Support/LocationNames.h"
 #include "compiler/Transforms/Passes.h"
 #include "dialects/DSpark/Infer.h"
 
@@ -18,6 +20,10 @@ namespace {
 constexpr StringLiteral kFoldable[] = {"binary",  "cast",      "clip",   "concat",   "expand", "flatten",
                                        "gather",  "pad",       "reduce", "reshape",  "slice",  "split",
                                        "squeeze", "transpose", "unary",  "unsqueeze"};
+constexpr StringLiteral kFill = "constant_of_shape";
+// Bytes that a model's fills may have together: the compiler makes each of them once, the runtime keeps them
+// all. VGG-19's weights have 575e6.
+constexpr int64_t kMostFilled = int64_t(1) << 30;
 
 constexpr StringLiteral kDequantize = "dequantize_linear";
 
@@ -83,10 +89,38 @@ int64_t byteSize(Type type) {
   return dtypeBytes(ir::dtypeOf(tensor.getElementType()), tensor.getNumElements());
 }
 
+// INT64_MAX where it does not fit.
+int64_t checkedByteSize(const HostBytes &tensor) {
+  int64_t elements = 1;
+  for (int64_t dim : tensor.dims)
+    if (__builtin_mul_overflow(elements, dim, &elements) || elements > INT64_MAX / 16)
+      return INT64_MAX;
+  return dtypeBytes(tensor.type, elements);
+}
+
 class Folder {
 public:
   Folder(MLIRContext *context, std::shared_ptr<WeightStore> weights)
       : weights(std::move(weights)), builder(context) {}
+
+  // A fill -> a weight, while those of the model have not too many bytes.
+  void foldFill(Operation *op) {
+    std::optional<HostBytes> result = staticTensor(op->getResult(0).getType());
+    std::optional<Source> shape = sourceOf(op->getOperand(0));
+    if (!result || !shape || !shape->weight.empty())
+      return;
+    int64_t bytes = checkedByteSize(*result);
+    if (bytes > kMostFilled - filled)
+      return;
+    filled += bytes;
+    auto recipe = std::make_shared<Recipe>();
+    recipe->op = kFill.str();
+    recipe->operands.push_back(std::move(*shape));
+    recipe->results.push_back(std::move(*result));
+    ir::catalogueAttributes(op, recipe->attributes);
+    std::string node = firstLocationName(op->getLoc());
+    replace(op, (node.empty() ? "fill" : node) + "." + kFill.str(), recipe);
+  }
 
   void fold(Operation *op) {
     auto recipe = std::make_shared<Recipe>();
@@ -159,6 +193,7 @@ private:
 
   std::shared_ptr<WeightStore> weights;
   OpBuilder builder;
+  int64_t filled = 0; // bytes
 };
 
 struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
@@ -167,12 +202,18 @@ struct FoldConstantsPass : impl::FoldConstantsPassBase<FoldConstantsPass> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<ir::ShapeInterface>(op) && isFoldable(ir::catalogueName(op)))
+      if (!isa<ir::ShapeInterface>(op))
+        return;
+      StringRef name = ir::catalogueName(op);
+      if (name == kFill || isFoldable(name))
         ops.push_back(op);
     });
     Folder folder(&getContext(), weights);
     for (Operation *op : ops) // in program order, so that a chain folds whole
-      folder.fold(op);
+      if (ir::catalogueName(op) == kFill)
+        folder.foldFill(op);
+      else
+        folder.fold(op);
   }
   std::shared_ptr<WeightStore> weights;
 };

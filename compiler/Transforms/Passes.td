@@ -16,7 +16,8 @@ def FoldConstantsPass : Pass<"dspark-fold-constants", "::mlir::func::FuncOp"> {
   let summary = "Makes weights of movement and elementwise operations on weights";
   let description = [{
     op(weights and constants) -> a derived weight, which the operator's own kernel computes when the plan is written. Only
-    where the results have no more bytes than the operands, or are filters of f32 convolutions.
+    where the results have no more bytes than the operands, are filters of f32 convolutions, or are full of one number
+    (constant_of_shape).
   }];
   let constructor = "::dspark::createFoldConstantsPass()";
 }

@@ -1,5 +1,6 @@
 #include "runtime/executor/Program.h"
 #include "runtime/executor/Contents.h"
+#include "runtime/format/LineRuns.h"
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -110,7 +111,7 @@ Status Program::readValues() {
       std::vector<Dim> dims;
       for (int expr : info.dims)
         dims.push_back(Dim(plan.dim_exprs()->Get(unsigned(expr))->value()));
-      info.bytes = planFile->blob(*value.blob());
+      DSPARK_ASSIGN_OR_RETURN(info.bytes, constantBytes(*value.blob(), info.name));
       info.info = TensorInfo::make(info.type, std::move(dims));
       if (info.type == DType::String)
         DSPARK_RETURN_IF_ERROR(readStrings(info));
@@ -121,6 +122,19 @@ Status Program::readValues() {
     valueInfos.push_back(std::move(info));
   }
   return Status::ok();
+}
+
+StatusOr<std::span<const std::byte>> Program::constantBytes(const fb::Blob &blob, std::string_view name) {
+  std::span<const std::byte> stored = planFile->blob(blob);
+  if (blob.expanded() == 0)
+    return stored;
+  const std::string what = planFile->path() + ": constant '" + std::string(name) + "'";
+  DSPARK_RETURN_IF_ERROR(checkLineRuns(stored, blob.expanded()).in(what));
+  Block &block = writtenOut.emplace_back(constantBudget);
+  DSPARK_RETURN_IF_ERROR(block.ensure(blob.expanded(), "constants stored as runs").in(what));
+  std::span<std::byte> bytes(block.data(), blob.expanded());
+  writeLineRuns(stored, bytes);
+  return std::span<const std::byte>(bytes);
 }
 
 // Places within the constant become addresses.

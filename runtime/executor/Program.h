@@ -7,6 +7,7 @@
 #include "kernels/common/strings.h"
 #include "runtime/executor/NativeCode.h"
 #include "runtime/format/PlanFile.h"
+#include "runtime/memory/Arena.h"
 #include <array>
 #include <deque>
 #include <memory>
@@ -131,9 +132,12 @@ private:
   const fb::Plan *record = nullptr; // of the function
   BlockInfo main;
   Status readStrings(ValueInfo &info);
+  StatusOr<std::span<const std::byte>> constantBytes(const fb::Blob &blob, std::string_view name);
 
   std::vector<ValueInfo> valueInfos;
   std::deque<std::vector<StringElement>> constantStrings;
+  MemoryBudget constantBudget{machineMemory()};
+  std::vector<Block> writtenOut; // constants stored as runs
   std::vector<int> inputValues;
   std::vector<OutputInfo> outputInfos;
   std::vector<std::string> symbolNames;

@@ -132,9 +132,12 @@ Status Checker::checkConstant(const fb::Value &value, const std::string &what) c
     bytes = uint64_t(elements) / 4;
   // Strings: their places, which Program checks one by one, and then their characters.
   packed |= isText;
-  if (packed ? blob->length() < bytes : blob->length() != bytes)
-    return corruptFile(what + " has " + std::to_string(blob->length()) + " bytes, expected " +
-                       std::to_string(bytes) + (packed ? " or more" : ""));
+  if (isText && blob->expanded() > 0)
+    return corruptFile(what + " is stored as runs, expected strings as they are");
+  uint64_t found = blob->expanded() > 0 ? blob->expanded() : blob->length();
+  if (packed ? found < bytes : found != bytes)
+    return corruptFile(what + " has " + std::to_string(found) + " bytes, expected " + std::to_string(bytes) +
+                       (packed ? " or more" : ""));
   return Status::ok();
 }
 

@@ -13,10 +13,10 @@
 namespace dspark {
 
 inline constexpr char kPlanMagic[8] = {'D', 'S', 'P', 'A', 'R', 'K', '\r', '\n'};
-inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 4;
+inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 5;
 /// The oldest minor version that reads what this writer writes; plans with strings, sequences, optionals or
-/// maps need more, and so do those with states.
-inline constexpr uint16_t kPlanMinimalReader = 1, kMinorOfLists = 2, kMinorOfStates = 3;
+/// maps need more, and so do those with states and with constants stored as runs.
+inline constexpr uint16_t kPlanMinimalReader = 1, kMinorOfLists = 2, kMinorOfStates = 3, kMinorOfRuns = 5;
 inline constexpr uint16_t kPlanByteOrder = 0x0102;
 inline constexpr uint64_t kWeightsAlignment = 2 << 20;
 inline constexpr uint64_t kMaxBlobAlignment = 4096;
@@ -119,7 +119,7 @@ public:
   virtual const std::string &path() const = 0;
   virtual std::span<const SectionEntry> sections() const = 0;
   virtual std::span<const std::byte> bytes(const SectionEntry &section) const = 0;
-  /// The bytes of a constant, inside this mapping or that of a by-reference file.
+  /// The bytes or runs of a constant, inside this mapping or that of a by-reference file.
   virtual std::span<const std::byte> blob(const fb::Blob &blob) const = 0;
   /// Checks the WEIGHTS hash, which open() skips so that opening takes no time.
   virtual Status verifyWeights() const = 0;

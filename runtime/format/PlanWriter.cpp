@@ -29,6 +29,11 @@ bool hasLists(const fb::BlockT &block) {
   });
 }
 
+bool usesRuns(const fb::PlanT &plan) {
+  return std::ranges::any_of(plan.values,
+                             [](const auto &value) { return value->blob && value->blob->expanded > 0; });
+}
+
 // The oldest minor version of a reader that understands all of `plan`.
 uint16_t minimalReader(const fb::PlanT &plan) {
   auto isNew = [](const auto &entry) { return entry->dtype == uint8_t(DType::String) || entry->type; };
@@ -54,6 +59,7 @@ struct PlanWriter::State {
   std::string meta = "{}", ir, chatTemplate, drafters;
   std::vector<std::byte> tokenizer;
   std::vector<flatbuffers::DetachedBuffer> functions;
+  bool haveRuns = false; // the functions
 
   ~State() {
     if (file)
@@ -129,6 +135,7 @@ void PlanWriter::addFunction(const fb::PlanT &function) {
   flatbuffers::FlatBufferBuilder builder(1 << 16);
   builder.Finish(fb::Plan::Pack(builder, &function));
   state->functions.push_back(builder.Release());
+  state->haveRuns |= usesRuns(function);
 }
 
 std::vector<Section> PlanWriter::State::layOut(std::span<const std::byte> planBytes) const {
@@ -186,7 +193,7 @@ Status PlanWriter::finish(const fb::PlanT &plan) {
   std::memcpy(header.magic, kPlanMagic, sizeof(kPlanMagic));
   header.major = kPlanMajor;
   header.minor = kPlanMinor;
-  header.minimalReader = minimalReader(plan);
+  header.minimalReader = state->haveRuns || usesRuns(plan) ? kMinorOfRuns : minimalReader(plan);
   header.byteOrder = kPlanByteOrder;
   header.sectionCount = uint32_t(table.size());
   header.fileBytes = fileBytes;

@@ -41,6 +41,32 @@ func.func @split() -> (tensor<2x2xf32>, tensor<2x2xf32>) {
 
 // -----
 
+// A tensor full of one number is a weight, and what is made of it too; one that has a dim of the input is not.
+// CHECK-LABEL: @fill
+func.func @fill(%n: tensor<1xi64>) -> (tensor<256x64xf32>, tensor<?xf32>) {
+  // CHECK-DAG: %[[W:.*]] = dspark.weight @fill.constant_of_shape.transpose : tensor<256x64xf32>
+  // CHECK-DAG: %[[Y:.*]] = dspark.kernel "constant_of_shape"(%arg0)
+  // CHECK: return %[[W]], %[[Y]]
+  %s = dspark.constant dense<[64, 256]> : tensor<2xi64>
+  %0 = dspark.kernel "constant_of_shape"(%s) {value = 5.000000e-01 : f64} : (tensor<2xi64>) -> tensor<64x256xf32>
+  %1 = dspark.transpose(%0) {perm = array<i64: 1, 0>} : (tensor<64x256xf32>) -> tensor<256x64xf32>
+  %2 = dspark.kernel "constant_of_shape"(%n) {value = 5.000000e-01 : f64} : (tensor<1xi64>) -> tensor<?xf32>
+  return %1, %2 : tensor<256x64xf32>, tensor<?xf32>
+}
+
+// -----
+
+// More than the runtime should keep of them stays a step.
+// CHECK-LABEL: @too_many
+func.func @too_many() -> tensor<16384x16385xf32> {
+  // CHECK: dspark.kernel "constant_of_shape"
+  %s = dspark.constant dense<[16384, 16385]> : tensor<2xi64>
+  %0 = dspark.kernel "constant_of_shape"(%s) {value = 5.000000e-01 : f64} : (tensor<2xi64>) -> tensor<16384x16385xf32>
+  return %0 : tensor<16384x16385xf32>
+}
+
+// -----
+
 // int8 weights stay int8, and a small weight is not blown up.
 // CHECK-LABEL: @larger
 func.func @larger() -> (tensor<4x2xf32>, tensor<64x2xf32>) {

@@ -186,6 +186,8 @@ json Dump::values() const {
                   {"bytes", blob.length()}};
     if (!info.layout.empty())
       value["layout"] = info.layout;
+    if (blob.expanded() > 0)
+      value["expanded"] = blob.expanded();
     list.push_back(std::move(value));
   }
   return list;

@@ -1,6 +1,7 @@
 // Plans built by hand, run with real kernels, against values worked out here.
 #include "runtime/executor/Session.h"
 #include "test/runtime/PlanBuilder.h"
+#include <bit>
 #include <functional>
 #include <gmock/gmock.h>
 
@@ -65,6 +66,41 @@ protected:
     Status status_ = run(__VA_ARGS__);                                                                       \
     ASSERT_TRUE(status_.isOk()) << status_.message();                                                        \
   } while (false)
+
+// 20 times 1.5 as a plan stores it: a line of 16, and one of 4 and zeros.
+int fillInRuns(PlanBuilder &b, uint64_t lastCount = 1) {
+  const auto number = std::bit_cast<uint32_t>(1.5f);
+  const uint64_t pair = uint64_t(number) << 32 | number;
+  std::vector<uint64_t> runs = {1, pair, pair, pair, pair, pair, pair, pair, pair, lastCount, pair, pair};
+  runs.resize(18);
+  int fill = b.constant<uint64_t>(DType::F32, {20}, runs);
+  b.plan.values[size_t(fill)]->blob->expanded = 80;
+  return fill;
+}
+
+TEST_F(SessionTest, ConstantsStoredAsRuns) {
+  build([](PlanBuilder &b) {
+    int x = b.input("x", DType::F32, {b.number(1)});
+    b.output(b.kernel("binary", {x, fillInRuns(b)}, "add"), "y");
+  });
+  auto one = floats({1}, {1});
+  ASSERT_RUNS(one);
+  EXPECT_THAT(output<float>(), testing::Each(2.5f));
+  EXPECT_THAT(outputDims(), ElementsAre(20));
+}
+
+TEST(Program, RefusesRunsThatMakeOtherBytes) {
+  TemporaryFolder folder;
+  for (uint64_t count : {uint64_t(0), uint64_t(2), UINT64_MAX, UINT64_MAX - 1}) {
+    PlanBuilder b(folder.file("p.dsp"));
+    int x = b.input("x", DType::F32, {b.number(1)});
+    b.output(b.kernel("binary", {x, fillInRuns(b, count)}, "add"), "y");
+    b.finish();
+    Status status = Program::create(*PlanFile::open(folder.file("p.dsp"))).status();
+    EXPECT_EQ(status.code(), Code::CorruptFile);
+    EXPECT_THAT(status.message(), HasSubstr("expected whole runs of 72 bytes with 2 lines"));
+  }
+}
 
 TEST_F(SessionTest, SymbolicShapes) {
   build([](PlanBuilder &b) {

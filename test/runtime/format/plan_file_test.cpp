@@ -187,6 +187,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadPlan{"is symbol 5, expected one below 1", [](PlanBuilder &b) { b.expression(DimOp::Symbol, 5); }},
         BadPlan{"expected to end within 12", [](PlanBuilder &b) { b.plan.values[1]->blob->offset = 64; }},
         BadPlan{"has 8 bytes, expected 12", [](PlanBuilder &b) { b.plan.values[1]->blob->length = 8; }},
+        BadPlan{"has 8192 bytes, expected 12",
+                [](PlanBuilder &b) { b.plan.values[1]->blob->expanded = 8192; }},
+        BadPlan{"is stored as runs, expected strings",
+                [](PlanBuilder &b) {
+                  b.plan.values[1]->dtype = uint8_t(DType::String);
+                  b.plan.values[1]->blob->expanded = 12;
+                }},
         BadPlan{"lies in file 3, expected one below 0",
                 [](PlanBuilder &b) { b.plan.values[1]->blob->file = 3; }},
         BadPlan{"element type 99", [](PlanBuilder &b) { b.plan.values[0]->dtype = 99; }},
