@@ -1,11 +1,18 @@
 #include "planning/Assignment.h"
 #include "planning/Elimination.h"
+#include "planning/Timeline.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 namespace dspark {
+
+double edgeSeconds(const AssignmentProblem &p, const AssignedEdge &edge, const std::vector<int> &variants) {
+  size_t width = p.regions[size_t(edge.to)].variants.size();
+  return edge.seconds[size_t(variants[size_t(edge.from)]) * width + size_t(variants[size_t(edge.to)])];
+}
+
 namespace {
 
 // Larger tables of a value and its consumers are replaced by a lower bound.
@@ -26,23 +33,39 @@ const RegionVariant &chosen(const AssignmentProblem &p, const std::vector<int> &
 
 double flowSeconds(const AssignmentProblem &p, const AssignedFlow &flow, const std::vector<int> &variants) {
   int from = chosen(p, variants, flow.producer).device;
-  uint64_t sent = uint64_t(1) << from;
+  uint64_t sent = uint64_t(1) << placeOf(p, from);
   double sum = 0;
   for (int consumer : flow.consumers) {
     int to = chosen(p, variants, consumer).device;
-    if (!(sent >> to & 1))
+    if (!(sent >> placeOf(p, to) & 1))
       sum += transferSeconds(p, from, to, flow.bytes);
-    sent |= uint64_t(1) << to;
+    sent |= uint64_t(1) << placeOf(p, to);
   }
   return sum;
 }
 
-double edgeSeconds(const AssignmentProblem &p, const AssignedEdge &edge, const std::vector<int> &variants) {
-  size_t width = p.regions[size_t(edge.to)].variants.size();
-  return edge.seconds[size_t(variants[size_t(edge.from)]) * width + size_t(variants[size_t(edge.to)])];
-}
-
 bool exceeds(double value, double bound) { return value > bound + kSlack * (std::fabs(bound) + 1e-300); }
+
+// Time as a sum, whether or not devices overlap.
+AssignmentSolution summedAssignment(const AssignmentProblem &p, const std::vector<int> &variants) {
+  AssignmentSolution solution;
+  solution.variants = variants;
+  solution.bytes.resize(size_t(p.devices));
+  for (size_t r = 0; r < p.regions.size(); ++r) {
+    const RegionVariant &variant = chosen(p, variants, int(r));
+    solution.seconds += variant.seconds;
+    solution.error += variant.error;
+    solution.bytes[size_t(variant.device)] += variant.bytes;
+  }
+  for (const AssignedEdge &edge : p.edges)
+    solution.seconds += edgeSeconds(p, edge, variants);
+  for (const AssignedFlow &flow : p.flows)
+    solution.seconds += flowSeconds(p, flow, variants);
+  solution.isFeasible = !exceeds(solution.error, p.errorBudget);
+  for (size_t d = 0; d < p.deviceBytes.size(); ++d)
+    solution.isFeasible &= !exceeds(solution.bytes[d], p.deviceBytes[d]);
+  return solution;
+}
 
 // The error's bound and the devices' limits as one list: used - limit, relative to the limit.
 class Bounds {
@@ -136,7 +159,7 @@ public:
     improve(best);
     if (p.regions.size() <= kSearchedRegions)
       search();
-    AssignmentSolution solution = evaluateAssignment(p, best);
+    AssignmentSolution solution = summedAssignment(p, best);
     solution.lowerBound = solution.isFeasible ? std::min(lower, solution.seconds) : lower;
     solution.isOptimal =
         solution.isFeasible && (isProven || solution.seconds - lower <= 1e-9 * std::fabs(solution.seconds));
@@ -188,7 +211,7 @@ private:
   }
 
   void consider(const std::vector<int> &variants) {
-    AssignmentSolution found = evaluateAssignment(p, variants);
+    AssignmentSolution found = summedAssignment(p, variants);
     if (!found.isFeasible || (hasBest && found.seconds >= bestSeconds))
       return;
     hasBest = true;
@@ -390,26 +413,16 @@ private:
 
 } // namespace
 
-AssignmentSolution evaluateAssignment(const AssignmentProblem &p, const std::vector<int> &variants) {
-  AssignmentSolution solution;
-  solution.variants = variants;
-  solution.bytes.resize(size_t(p.devices));
-  for (size_t r = 0; r < p.regions.size(); ++r) {
-    const RegionVariant &variant = chosen(p, variants, int(r));
-    solution.seconds += variant.seconds;
-    solution.error += variant.error;
-    solution.bytes[size_t(variant.device)] += variant.bytes;
-  }
-  for (const AssignedEdge &edge : p.edges)
-    solution.seconds += edgeSeconds(p, edge, variants);
-  for (const AssignedFlow &flow : p.flows)
-    solution.seconds += flowSeconds(p, flow, variants);
-  solution.isFeasible = !exceeds(solution.error, p.errorBudget);
-  for (size_t d = 0; d < p.deviceBytes.size(); ++d)
-    solution.isFeasible &= !exceeds(solution.bytes[d], p.deviceBytes[d]);
+AssignmentSolution evaluateAssignment(const AssignmentProblem &problem, const std::vector<int> &variants) {
+  AssignmentSolution solution = summedAssignment(problem, variants);
+  if (problem.overlaps)
+    solution.seconds = Timeline(problem).end(variants);
   return solution;
 }
 
-AssignmentSolution solveAssignment(const AssignmentProblem &problem) { return Solver(problem).solve(); }
+AssignmentSolution solveAssignment(const AssignmentProblem &problem) {
+  AssignmentSolution leastSum = Solver(problem).solve();
+  return problem.overlaps ? endEarlier(problem, leastSum) : leastSum;
+}
 
 } // namespace dspark

@@ -5,6 +5,9 @@
 // variable elimination, which is exact on chains and on graphs as narrow as neural networks are. Its value is
 // a lower bound of what any assignment costs. Small graphs are then searched to the end (branch and bound
 // with that bound); on large ones local search closes most of the gap, and what is left is reported.
+//
+// That is the least sum. Where devices work beside each other the sum is where a search for the earliest end
+// starts (Timeline.h).
 #pragma once
 #include <string>
 #include <vector>
@@ -44,8 +47,14 @@ struct AssignmentProblem {
   std::vector<AssignedRegion> regions;
   std::vector<AssignedEdge> edges;
   std::vector<AssignedFlow> flows;
-  int devices = 1;
+  int devices = 1;                     // at most 64
   std::vector<TransferCost> transfers; // [devices][devices]; may be empty with one device
+  /// By device: where its values lie. Devices of one place (a CPU with one thread, and with all) take turns.
+  /// Empty: each has its own.
+  std::vector<int> places;
+  /// The time is that of the end, not the sum: regions start in their order, and places work beside each
+  /// other. Region 0 is then the caller, in place 0, who gives inputs first and takes outputs last.
+  bool overlaps = false;
   double errorBudget = 0;
   std::vector<double> deviceBytes; // per device; empty: no limit
 };
@@ -58,6 +67,14 @@ struct AssignmentSolution {
   bool isFeasible = false;   // within the bounds. If not, `variants` has the least error
   bool isOptimal = false;    // proven
 };
+
+inline int placeOf(const AssignmentProblem &problem, int device) {
+  return problem.places.empty() ? device : problem.places[size_t(device)];
+}
+
+/// What one edge costs.
+double edgeSeconds(const AssignmentProblem &problem, const AssignedEdge &edge,
+                   const std::vector<int> &variants);
 
 /// Time, error and memory of one assignment; isFeasible as found, no bound.
 AssignmentSolution evaluateAssignment(const AssignmentProblem &problem, const std::vector<int> &variants);

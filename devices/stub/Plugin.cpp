@@ -1,15 +1,34 @@
-// The stub as a plug-in: the functions of include/dspark/device.h.
+// The stub as a plug-in: the functions of include/dspark/device.h, and of control.h.
 #include "devices/stub/StubDevice.h"
+#include "devices/stub/control.h"
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <thread>
 
 using dspark::StubConfig;
 using dspark::StubDevice;
 
+struct OpenStubs {
+  std::mutex mutex;
+  std::set<StubDevice *> all;
+};
+
+static OpenStubs &openStubs() {
+  static OpenStubs stubs;
+  return stubs;
+}
+
 struct dspark_device {
-  explicit dspark_device(StubConfig config) : stub(std::move(config)) {}
+  explicit dspark_device(StubConfig config) : stub(std::move(config)) {
+    std::lock_guard lock(openStubs().mutex);
+    openStubs().all.insert(&stub);
+  }
+  ~dspark_device() {
+    std::lock_guard lock(openStubs().mutex);
+    openStubs().all.erase(&stub);
+  }
   StubDevice stub;
 };
 
@@ -122,4 +141,22 @@ constexpr dspark_device_api kApi = {DSPARK_DEVICE_ABI,
 
 extern "C" DSPARK_API const dspark_device_api *dspark_device_query(uint32_t abi) {
   return abi == DSPARK_DEVICE_ABI ? &kApi : nullptr;
+}
+
+extern "C" DSPARK_API int dspark_stub_set_faults(const char *text) {
+  auto faults = StubConfig::parseFaults(text);
+  if (!faults.isOk())
+    return -1;
+  std::lock_guard lock(openStubs().mutex);
+  for (StubDevice *stub : openStubs().all)
+    stub->setFaults(*faults);
+  return 0;
+}
+
+extern "C" DSPARK_API double dspark_stub_seconds(void) {
+  std::lock_guard lock(openStubs().mutex);
+  double sum = 0;
+  for (const StubDevice *stub : openStubs().all)
+    sum += stub->secondsTaken();
+  return sum;
 }

@@ -137,6 +137,15 @@ Status readConfig(const json &file, StubConfig &config) {
 
 } // namespace
 
+StatusOr<std::vector<StubFault>> StubConfig::parseFaults(const std::string &text) {
+  std::vector<StubFault> faults;
+  json parsed = {{"faults", json::parse(text, nullptr, false)}};
+  Reader reader(parsed, "");
+  reader.objects("faults", [&](Reader fault) { return readFault(std::move(fault), faults.emplace_back()); });
+  DSPARK_RETURN_IF_ERROR(reader.finish());
+  return faults;
+}
+
 StatusOr<StubConfig> StubConfig::load(const std::string &path) {
   StubConfig config;
   if (path.empty()) {

@@ -41,6 +41,8 @@ struct StubConfig {
   /// CorruptFile names the file, the key and what was expected; "" is a file: a device that supports
   /// everything.
   static StatusOr<StubConfig> load(const std::string &path);
+  /// The list `faults` alone, as JSON text.
+  static StatusOr<std::vector<StubFault>> parseFaults(const std::string &text);
 };
 
 } // namespace dspark

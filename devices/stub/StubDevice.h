@@ -68,6 +68,11 @@ public:
   dspark_device_status wait(dspark_device_ticket ticket, double deadline, double *seconds);
   void stop();
 
+  /// In place of the configuration's, counted in launches from now on.
+  void setFaults(std::vector<StubFault> faults);
+  /// That all commands have taken so far.
+  double secondsTaken() const;
+
 private:
   struct Command {
     dspark_device_call *call; // null: a copy
@@ -83,7 +88,7 @@ private:
   uint64_t memoryNow() const;
   double noisy(double seconds);
 
-  const StubConfig config;
+  StubConfig config; // its faults may change
   std::map<dspark_device_memory, AlignedBytes> blocks;
   dspark_device_memory lastMemory = 0;
 
@@ -96,6 +101,7 @@ private:
   dspark_device_status error = DSPARK_DEVICE_OK;
   bool isBusy = false, isStopping = false, isEnding = false;
   uint64_t launches = 0, allocated = 0, random = 0;
+  double allSeconds = 0;
 };
 
 } // namespace dspark

@@ -1,30 +1,14 @@
 #include "runtime/adapt/PlacementChoice.h"
-#include "runtime/adapt/Spin.h"
-#include "runtime/executor/PlacementProblem.h"
+#include "runtime/executor/Session.h"
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 namespace dspark {
 namespace {
 
-constexpr double kPinned = 1e3;   // seconds of what a pinned region only does when its device has failed
+constexpr size_t kMostShapes = 4096;
 constexpr double kShrink = 0.75;  // of what was too much for a device's memory
 constexpr int kCanaryRepeats = 3; // of the first canary: the fastest is the usual time
-
-// The problem before any shapes are known: regions, variants and devices.
-AssignmentProblem shapelessProblem(const Program &program) {
-  AssignmentProblem problem;
-  problem.devices = int(program.devices().size());
-  problem.transfers.resize(size_t(problem.devices) * size_t(problem.devices));
-  problem.deviceBytes.assign(size_t(problem.devices), 1e18);
-  problem.regions.resize(program.regions().size() + 1);
-  problem.regions[0].variants = {{0, 0, 0, 0}};
-  for (size_t r = 0; r < program.regions().size(); ++r)
-    for (const RegionInfo::Variant &variant : program.regions()[r].variants)
-      problem.regions[r + 1].variants.push_back({variant.device, variant.seconds, 0, double(variant.bytes)});
-  return problem;
-}
 
 } // namespace
 
@@ -36,59 +20,35 @@ struct PlacementChoice::Canary {
 };
 
 PlacementChoice::PlacementChoice(const Program &program, SessionDevices &devices, const CostModel &model,
-                                 int threads, const double *virtualSlowdown)
-    : program(program), devices(devices), model(model), threads(threads), virtualSlowdown(virtualSlowdown),
-      choice(shapelessProblem(program)), canaries(program.devices().size()), memory(canaries.size()),
-      limits(canaries.size(), 1e18), seconds(program.regions().size() + 1) {
-  canaries[0] = std::make_unique<Canary>();
-  canaries[0]->usual = canarySeconds(0);
-  for (int i = 1; i < kCanaryRepeats; ++i)
-    canaries[0]->usual = std::min(canaries[0]->usual, canarySeconds(0));
+                                 ThreadPool &pool, const std::array<double, 2> *virtualSlowdown)
+    : program(program), devices(devices), model(model), virtualSlowdown(virtualSlowdown),
+      regions(program, pool.threads()), choice(regions.shapeless()), canaries(program.devices().size()),
+      memory(canaries.size()), limits(size_t(regions.devices()), kUnlimitedBytes),
+      seconds(program.regions().size() + 1) {
+  if (!virtualSlowdown)
+    cpu.emplace(pool);
   bool ignored = false;
   watchMemory(ignored);
 }
 
 PlacementChoice::~PlacementChoice() = default;
 
-// --- predictions ---
-
-AssignmentProblem PlacementChoice::problemOf(const BoundPlan &bound) const {
-  std::vector<int> unitOfStep(program.body().steps.size());
-  for (size_t r = 0; r < program.regions().size(); ++r)
-    for (int step : program.regions()[r].steps)
-      unitOfStep[size_t(step)] = int(r) + 1;
-  AssignmentProblem problem =
-      placementProblem(program, devices, bound, unitOfStep, int(program.regions().size()));
-  problem.deviceBytes = limits;
-  for (size_t r = 0; r < program.regions().size(); ++r)
-    for (const RegionInfo::Variant &variant : program.regions()[r].variants)
-      problem.regions[r + 1].variants.push_back({variant.device, 0, 0, double(variant.bytes)});
-  double footprint = bound.constantBytes + double(bound.lowerBound);
-  for (const BoundStep &step : bound.steps) {
-    int index = bodyIndex(program, *step.step), region = index < 0 ? -1 : program.regionOf(size_t(index));
-    if (region < 0)
-      continue;
-    DeviceStep call(step.step->opName, step.record->call, step.record->work, step.constants);
-    for (RegionVariant &variant : problem.regions[size_t(region) + 1].variants) {
-      Device *device = devices.device(variant.device);
-      StatusOr<double> taken = variant.device == 0
-                                   ? StatusOr<double>(model.predict(step.cost, footprint, threads))
-                               : device ? device->estimate(call)
-                                        : StatusOr<double>(kPinned);
-      variant.seconds += taken.isOk() ? *taken : kPinned;
+void PlacementChoice::seed(int64_t shapes, int64_t bucket, const BoundPlan &bound) {
+  if (known.size() >= kMostShapes)
+    known.clear();
+  AssignmentProblem predicted = regions.predicted(devices, bound, model);
+  auto [first, isNew] = buckets.try_emplace(bucket, predicted);
+  if (isNew)
+    choice.seed(bucket, predicted);
+  Shapes &entry = known[shapes];
+  entry.bucket = bucket;
+  for (size_t r = 0; r < predicted.regions.size(); ++r) {
+    std::vector<double> &scale = entry.scale.emplace_back();
+    for (size_t v = 0; v < predicted.regions[r].variants.size(); ++v) {
+      double here = predicted.regions[r].variants[v].seconds;
+      scale.push_back(here > 0 ? first->second.regions[r].variants[v].seconds / here : 1);
     }
   }
-  for (size_t r = 0; r < program.regions().size(); ++r)
-    if (const RegionInfo &region = program.regions()[r]; region.isPinned)
-      for (size_t v = 0; v < region.variants.size(); ++v)
-        if (int(v) != region.chosen)
-          problem.regions[r + 1].variants[v].seconds += kPinned;
-  return problem;
-}
-
-void PlacementChoice::seed(int64_t bucket, const BoundPlan &bound) {
-  known[bucket] = true;
-  choice.seed(bucket, problemOf(bound));
   for (int device = 1; device < int(canaries.size()); ++device)
     if (!canaries[size_t(device)] && devices.device(device))
       makeCanary(device, bound);
@@ -156,13 +116,6 @@ void PlacementChoice::makeCanary(int device, const BoundPlan &bound) {
 
 // Infinite if the device cannot do it.
 double PlacementChoice::canarySeconds(int number) {
-  if (number == 0 && virtualSlowdown)
-    return *virtualSlowdown;
-  if (number == 0) {
-    auto start = std::chrono::steady_clock::now();
-    spin(nullptr, 0, 4, 0);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
   Device &device = *devices.device(number);
   StatusOr<dspark_device_ticket> ticket = device.launch(*canaries[size_t(number)]->step);
   StatusOr<double> taken = ticket.isOk() ? device.wait(*ticket) : ticket.status();
@@ -171,31 +124,48 @@ double PlacementChoice::canarySeconds(int number) {
   return taken.isOk() ? *taken : INFINITY;
 }
 
-void PlacementChoice::runCanary() {
-  std::optional<int> resource = choice.canary();
-  if (!resource)
-    return;
-  const Canary *canary = canaries[size_t(*resource)].get();
+// How many times as long as usual the resource takes.
+double PlacementChoice::slowdownOf(int resource) {
+  bool isParallel = regions.isAllThreads(resource);
+  if (resource == 0 || isParallel)
+    return cpu ? cpu->slowdown(isParallel) : (*virtualSlowdown)[size_t(isParallel)];
+  const Canary *canary = canaries[size_t(resource)].get();
   bool canRun = canary && std::isfinite(canary->usual) && canary->usual > 0;
-  choice.reportCanary(*resource, canRun ? canarySeconds(*resource) / canary->usual : INFINITY);
+  return canRun ? canarySeconds(resource) / canary->usual : INFINITY;
+}
+
+void PlacementChoice::runCanary() {
+  if (std::optional<int> resource = choice.canary())
+    choice.reportCanary(*resource, slowdownOf(*resource));
 }
 
 // --- runs ---
 
-const Placement &PlacementChoice::next(int64_t bucket, bool &mustRelease) {
+const Placement &PlacementChoice::next(int64_t shapes, bool &mustRelease) {
   watchMemory(mustRelease);
   runCanary();
-  const std::vector<int> &wanted = choice.next(bucket);
+  current = &known.at(shapes);
+  const std::vector<int> &wanted = choice.next(current->bucket);
   if (wanted != variants) {
     variants = wanted;
-    placement = placementOf(program, std::span<const int>(variants).subspan(1));
+    std::span<const int> own = std::span<const int>(variants).subspan(1);
+    placement = regions.placement(own);
+    isSerial = regions.serialRegions(own);
   }
   return placement;
 }
 
-void PlacementChoice::report(std::span<const double> regions) {
-  std::copy(regions.begin(), regions.end(), seconds.begin() + 1);
+void PlacementChoice::report(std::span<const double> taken) {
+  for (size_t r = 0; r < taken.size(); ++r)
+    seconds[r + 1] = taken[r] * current->scale[r + 1][size_t(variants[r + 1])];
   choice.report(seconds);
+}
+
+// That ran the plan's region in the last run.
+int PlacementChoice::deviceOf(size_t region) const {
+  const auto &own = program.regions()[region].variants;
+  size_t variant = size_t(variants[region + 1]);
+  return variant < own.size() ? own[variant].device : 0;
 }
 
 void PlacementChoice::failed(const DeviceFault &fault) {
@@ -205,16 +175,15 @@ void PlacementChoice::failed(const DeviceFault &fault) {
     // Less than what was asked for now, of which tensors are a part.
     double asked = 0;
     for (size_t r = 0; r < program.regions().size(); ++r)
-      if (const RegionInfo::Variant &variant = program.regions()[r].variants[size_t(variants[r + 1])];
-          variant.device == fault.device)
-        asked += double(variant.bytes);
+      if (deviceOf(r) == fault.device)
+        asked += double(program.regions()[r].variants[size_t(variants[r + 1])].bytes);
     double &limit = limits[size_t(fault.device)];
     limit = std::min(limit, asked) * kShrink;
     choice.setDeviceBytes(limits);
   }
   bool isUsed = choice.events().size() == before;
   for (size_t r = 0; r < program.regions().size() && isUsed; ++r)
-    if (program.regions()[r].variants[size_t(variants[r + 1])].device == fault.device) {
+    if (deviceOf(r) == fault.device) {
       choice.fault(r + 1);
       isUsed = false;
     }

@@ -3,8 +3,7 @@
 // Results do not depend on the choice.
 #pragma once
 #include "runtime/adapt/Adapter.h"
-#include "runtime/executor/ThreadPool.h"
-#include <array>
+#include "runtime/adapt/CpuCanary.h"
 #include <utility>
 
 namespace dspark {
@@ -25,12 +24,9 @@ public:
   std::vector<AdaptEvent> takeEvents() { return std::exchange(adapter.events(), {}); }
 
 private:
-  double canarySeconds(bool isParallel);
-
-  ThreadPool &pool;
+  CpuCanary canary;
   Adapter adapter;
   std::map<int64_t, bool> known;
-  std::array<double, 2> usual; // canary seconds of one thread and of all, with nothing in the way
 };
 
 } // namespace dspark

@@ -8,6 +8,7 @@
 #include "runtime/executor/SessionDevices.h"
 #include "runtime/executor/ThreadPool.h"
 #include "runtime/memory/RunStrings.h"
+#include <array>
 #include <deque>
 
 namespace dspark {
@@ -52,7 +53,9 @@ struct Context {
   SessionDevices devices;
   Placement placement;                        // of what is traced next
   std::vector<double> *regionTimes = nullptr; // by region, added to by each run; null: not measured
-  double slowdown = 1;                        // of the CPU, with virtual time
+  double *adaptSeconds = nullptr;             // what adapting takes is added to it; null: not measured
+  std::vector<char> serialRegions;            // by region, 1: on the calling thread only; empty: none
+  std::array<double, 2> slowdown{1, 1};       // of one thread and of all, with virtual time
   const CostModel *timeModel = nullptr;       // virtual time: what the CPU does takes what this predicts
 };
 

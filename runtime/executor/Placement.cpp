@@ -1,5 +1,6 @@
 #include "runtime/executor/Placement.h"
 #include <algorithm>
+#include <cmath>
 
 namespace dspark {
 namespace {
@@ -25,11 +26,28 @@ Placement placementOf(const Program &program, std::span<const int> variants) {
   return isCpuOnly ? Placement() : placement;
 }
 
-Placement chosenPlacement(const Program &program) {
+Placement chosenPlacement(const Program &program, int sizes) {
   std::vector<int> variants;
   for (const RegionInfo &region : program.regions())
-    variants.push_back(region.chosen);
+    variants.push_back(sizes < 0 || region.choices.empty() ? region.chosen : region.choices[size_t(sizes)]);
   return placementOf(program, variants);
+}
+
+int nearestSizes(const Program &program, std::span<const Dim> symbols) {
+  int nearest = -1;
+  double least = INFINITY;
+  for (size_t i = 0; i < program.sizes().size(); ++i) {
+    double apart = 0;
+    for (auto [symbol, size] : program.sizes()[i])
+      if (const Dim &found = symbols[size_t(symbol)]; found.isConst())
+        apart += std::fabs(std::log2(double(std::max<int64_t>(found.value(), 1))) -
+                           std::log2(double(std::max<int64_t>(size, 1))));
+    if (apart < least) {
+      least = apart;
+      nearest = int(i);
+    }
+  }
+  return nearest;
 }
 
 std::string reasonAgainstDevices(const Program &program) {

@@ -22,8 +22,12 @@ template <typename F> void forUses(const StepInfo &step, F &&f) {
 
 /// The placement with variant variants[r] of each region r.
 Placement placementOf(const Program &program, std::span<const int> variants);
-/// The one that the compiler chose; empty if it is all on the CPU.
-Placement chosenPlacement(const Program &program);
+/// The one that the compiler chose; empty if it is all on the CPU. `sizes`: the entry of Program::sizes()
+/// that it is for, -1: for all others.
+Placement chosenPlacement(const Program &program, int sizes = -1);
+/// The entry of Program::sizes() that is nearest to those of a run, by the ratios of the sizes; -1 without
+/// any.
+int nearestSizes(const Program &program, std::span<const Dim> symbols);
 /// Why a plan's steps must all run on the CPU, or "": a run that failed half-way could not be repeated.
 std::string reasonAgainstDevices(const Program &program);
 

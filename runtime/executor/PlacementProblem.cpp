@@ -1,4 +1,5 @@
 #include "runtime/executor/PlacementProblem.h"
+#include "runtime/executor/Session.h"
 #include <algorithm>
 #include <map>
 
@@ -44,35 +45,19 @@ std::vector<AssignedFlow> flowsOf(const Program &program, const BoundPlan &bound
   return list;
 }
 
-double flowSeconds(const AssignmentProblem &problem, const AssignedFlow &flow,
-                   const std::vector<int> &chosen) {
-  auto deviceOf = [&](int unit) {
-    return problem.regions[size_t(unit)].variants[size_t(chosen[size_t(unit)])].device;
-  };
-  int from = deviceOf(flow.producer);
-  uint64_t reached = uint64_t(1) << from;
-  double seconds = 0;
-  for (int consumer : flow.consumers)
-    if (int to = deviceOf(consumer); !(reached >> to & 1)) {
-      reached |= uint64_t(1) << to;
-      const TransferCost &link = problem.transfers[size_t(from * problem.devices + to)];
-      seconds += link.latency + flow.bytes * link.perByte;
-    }
-  return seconds;
-}
-
 } // namespace
 
 AssignmentProblem placementProblem(const Program &program, const SessionDevices &devices,
                                    const BoundPlan &bound, const std::vector<int> &unitOfStep, int units) {
   AssignmentProblem problem;
+  problem.overlaps = true;
   problem.regions.resize(size_t(units) + 1);
   problem.regions[0].variants = {{0, 0, 0, 0}};
   problem.flows = flowsOf(program, bound, unitOfStep);
   problem.devices = int(program.devices().size());
   size_t count = program.devices().size();
   std::vector<TransferCost> in(count), out(count);
-  problem.deviceBytes.assign(count, 1e18);
+  problem.deviceBytes.assign(count, kUnlimitedBytes);
   for (size_t d = 1; d < count; ++d) {
     Device *device = devices.device(int(d));
     StatusOr<dspark_device_facts> facts = device ? device->facts() : Status(Code::NotFound, "");
@@ -88,18 +73,6 @@ AssignmentProblem placementProblem(const Program &program, const SessionDevices 
           from == to ? TransferCost{}
                      : TransferCost{out[from].latency + in[to].latency, out[from].perByte + in[to].perByte});
   return problem;
-}
-
-double marginalSeconds(const AssignmentProblem &problem, const std::vector<int> &chosen, int unit,
-                       int variant) {
-  std::vector<int> other = chosen;
-  other[size_t(unit)] = variant;
-  double seconds = problem.regions[size_t(unit)].variants[size_t(variant)].seconds;
-  for (const AssignedFlow &flow : problem.flows)
-    if (flow.producer == unit ||
-        std::find(flow.consumers.begin(), flow.consumers.end(), unit) != flow.consumers.end())
-      seconds += flowSeconds(problem, flow, other);
-  return seconds;
 }
 
 int bodyIndex(const Program &program, const StepInfo &step) {

@@ -228,12 +228,18 @@ void Program::readRegions() {
   stepRegions.assign(main.steps.size(), -1);
   for (unsigned i = 0; plan.regions() && i < plan.regions()->size(); ++i) {
     const fb::Region &region = *plan.regions()->Get(i);
-    RegionInfo &info =
-        regionInfos.emplace_back(RegionInfo{viewOf(region.steps()), {}, region.chosen(), region.pinned()});
+    RegionInfo &info = regionInfos.emplace_back(
+        RegionInfo{viewOf(region.steps()), {}, region.chosen(), region.pinned(), viewOf(region.choices())});
     for (int step : info.steps)
       stepRegions[size_t(step)] = int(i);
     for (const fb::RegionVariant *variant : *region.variants())
       info.variants.push_back({variant->device(), variant->seconds(), variant->bytes()});
+  }
+  for (unsigned i = 0; plan.sizes() && i < plan.sizes()->size(); ++i) {
+    const fb::Sizes &entry = *plan.sizes()->Get(i);
+    SizesInfo &info = sizesInfos.emplace_back();
+    for (unsigned k = 0; entry.symbols() && k < entry.symbols()->size(); ++k)
+      info.push_back({entry.symbols()->Get(k), entry.sizes()->Get(k)});
   }
 }
 

@@ -80,11 +80,15 @@ struct RegionInfo {
     double seconds; // as predicted when the plan was made
     uint64_t bytes; // of weights in the device's memory
   };
-  std::span<const int32_t> steps; // in body().steps
-  std::vector<Variant> variants;  // the CPU's among them
-  int chosen;                     // by the compiler
-  bool isPinned;                  // and nothing but a fault changes it
+  std::span<const int32_t> steps;   // in body().steps
+  std::vector<Variant> variants;    // the CPU's among them
+  int chosen;                       // by the compiler
+  bool isPinned;                    // and nothing but a fault changes it
+  std::span<const int32_t> choices; // instead of `chosen`, by entry of Program::sizes(); empty: for all
 };
+
+/// Of dim symbols, by number, and of each a size that choices were made for.
+using SizesInfo = std::vector<std::pair<int, int64_t>>;
 
 class Program {
 public:
@@ -106,6 +110,7 @@ public:
   /// The names of the devices that regions may run on; devices()[0] is "cpu".
   std::span<const std::string> devices() const { return deviceNames; }
   std::span<const RegionInfo> regions() const { return regionInfos; }
+  std::span<const SizesInfo> sizes() const { return sizesInfos; }
   /// Of a step of the body; -1 if it is in none.
   int regionOf(size_t step) const { return stepRegions[step]; }
 
@@ -143,6 +148,7 @@ private:
   std::vector<std::string> symbolNames;
   std::vector<std::string> deviceNames;
   std::vector<RegionInfo> regionInfos;
+  std::vector<SizesInfo> sizesInfos;
   std::vector<int> stepRegions; // of each step of the body
   int steps = 0;
   std::vector<std::string> missing; // operators without an entry, with the first node that uses each

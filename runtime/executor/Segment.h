@@ -88,7 +88,7 @@ struct Record {
   const StepInfo *step = nullptr; // of copies and waits: null
   int command = -1;               // in Segment::commands; -1: the CPU runs the kernel
   int region = -1;                // of the plan
-  double predicted = 0;           // seconds; only where the session's time is virtual
+  double predicted[2] = {0, 0};   // seconds with one thread and all; only where the session's time is virtual
   std::string_view op;            // the step's, or what a step on a list needs done
   uint32_t firstView = 0, inputs = 0, outputs = 0; // in Segment::views
   bool isSmall = false;                            // runs on the calling thread

@@ -1,6 +1,7 @@
 #include "runtime/executor/Session.h"
 #include "runtime/executor/Contents.h"
 #include "runtime/executor/CpuLimits.h"
+#include "runtime/executor/CpuTimer.h"
 #include "runtime/executor/MachineModel.h"
 #include "runtime/format/Hash.h"
 #include <algorithm>
@@ -405,13 +406,20 @@ std::vector<AdaptEvent> Session::takeAdaptEvents() {
 // changed.
 Status Session::runAlone(std::span<const BorrowedValue> inputs) {
   for (++runs;;) {
-    if (placementChoice)
+    if (placementChoice) {
+      CpuTimer timer(context.adaptSeconds);
       DSPARK_RETURN_IF_ERROR(choosePlacement(inputs));
+    } else if (placesBySizes) {
+      DSPARK_RETURN_IF_ERROR(placeForSizes(inputs));
+    }
     Status status = runOnce(inputs);
     context.regionTimes = nullptr;
+    context.isSerial = false;
     DeviceFault fault = context.devices.takeFault();
-    if (status.isOk() && placementChoice && !context.profile && !context.observer)
+    if (status.isOk() && placementChoice && !context.profile && !context.observer) {
+      CpuTimer timer(context.adaptSeconds);
       placementChoice->report(regionTimes);
+    }
     if (status.isOk() || fault.device == 0 || context.placement.empty())
       return status;
     leaveDevice(fault);
@@ -425,7 +433,8 @@ Status Session::runOnce(std::span<const BorrowedValue> inputs) {
   if (threadChoice) {
     DSPARK_RETURN_IF_ERROR(runAdapted(*trace));
   } else {
-    context.pool.beginRun();
+    if (!context.isSerial)
+      context.pool.beginRun();
     DSPARK_RETURN_IF_ERROR(trace->run());
   }
   figures.arenaBytes = trace->lastSegment().arenaBytes;

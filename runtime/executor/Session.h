@@ -102,17 +102,24 @@ public:
   /// Runs later calls with that placement instead of the compiler's; what it puts on devices that are not
   /// there stays on the CPU.
   void place(Placement placement);
+  /// What that comes to; after a run where its steps ran.
+  const Placement &placement() const { return context.placement; }
+  /// By region, 1 where the last run took the calling thread only; empty: all threads everywhere.
+  std::span<const char> serialRegions() const { return context.serialRegions; }
   const SessionDevices &devices() const { return context.devices; }
   /// Writes what adaptation has learned, for this machine and plan.
   Status saveLearned(const std::string &path) const;
   /// What the caller should know and has no other place: devices of the plan that were not given, a learned
   /// table that was ignored.
   const std::vector<std::string> &notes() const { return noted; }
-  /// With virtual time: the CPU takes so many times longer from now on.
-  void setVirtualSlowdown(double factor) { context.slowdown = factor; }
+  /// With virtual time: one thread, and all threads, take so many times longer from now on.
+  void setVirtualSlowdown(double oneThread, double allThreads) { context.slowdown = {oneThread, allThreads}; }
   /// Seconds by region of the last run with SessionOptions::adapt and devices.
   std::span<const double> regionSeconds() const { return regionTimes; }
 
+  /// Adds the CPU time of choosing and learning in later runs to *seconds, which stays the caller's; null
+  /// stops that.
+  void countAdaptation(double *seconds) { context.adaptSeconds = seconds; }
   /// Measures every record of later runs; null stops that. The profile is the caller's.
   void setProfile(Profile *profile) { context.profile = profile; }
   /// Shows every record of later runs to `observer`, which stays the caller's; null stops that.
@@ -136,6 +143,8 @@ private:
   Status runOnce(std::span<const BorrowedValue> inputs);
   Status readKey(std::span<const BorrowedValue> inputs);
   Status choosePlacement(std::span<const BorrowedValue> inputs);
+  void usePlacement(Placement placement);
+  Status placeForSizes(std::span<const BorrowedValue> inputs);
   void readLearned(const std::string &path);
   LearnedFor whom() const;
   void leaveDevice(const DeviceFault &fault);
@@ -158,6 +167,9 @@ private:
   std::unique_ptr<ThreadChoice> threadChoice;       // null: all threads
   std::unique_ptr<PlacementChoice> placementChoice; // null: the compiler's
   std::vector<double> regionTimes;
+  bool placesBySizes = false;     // the compiler's choice depends on them, and nothing else was asked for
+  std::vector<int64_t> placedFor; // the key of the run that it was looked up for
+  std::vector<char> abandoned;    // by device: it has failed, without adaptation
   std::vector<std::string> noted;
   std::vector<AdaptEvent> deviceEvents; // faults without adaptation
   uint64_t runs = 0;

@@ -5,6 +5,7 @@
 #include "runtime/executor/Session.h"
 #include "runtime/format/Hash.h"
 #include <algorithm>
+#include <bit>
 
 namespace dspark {
 
@@ -25,13 +26,16 @@ Status Session::startDevices(const SessionOptions &options) {
     return Status::ok();
   }
   place(chosenPlacement(*plan));
+  abandoned.resize(plan->devices().size());
+  placesBySizes = !plan->sizes().empty();
   if (!options.adapt || plan->regions().empty())
     return Status::ok();
   threadChoice.reset();
   const CostModel &model = options.virtualTime ? MachineProfile::generic().model : modelOfThisMachine();
   context.timeModel = options.virtualTime ? &model : nullptr;
   regionTimes.resize(plan->regions().size());
-  placementChoice = std::make_unique<PlacementChoice>(*plan, context.devices, model, context.pool.threads(),
+  placesBySizes = false;
+  placementChoice = std::make_unique<PlacementChoice>(*plan, context.devices, model, context.pool,
                                                       options.virtualTime ? &context.slowdown : nullptr);
   if (!options.learned.empty())
     readLearned(options.learned);
@@ -49,7 +53,8 @@ LearnedFor Session::whom() const {
   LearnedFor whom{MachineFacts::read().fingerprint(), text, ""};
   for (size_t d = 1; d < context.devices.count(); ++d)
     if (const Device *device = context.devices.device(int(d)))
-      whom.devices += (whom.devices.empty() ? "" : ", ") + device->name() + " (" + device->kind() + ")";
+      whom.devices += device->name() + " (" + device->kind() + "), ";
+  whom.devices += std::to_string(context.pool.threads()) + " threads";
   return whom;
 }
 
@@ -67,7 +72,27 @@ Status Session::saveLearned(const std::string &path) const {
                          : Status::ok();
 }
 
+// The compiler's choice for these inputs, as far as its devices have not failed.
+Status Session::placeForSizes(std::span<const BorrowedValue> inputs) {
+  DSPARK_RETURN_IF_ERROR(readKey(inputs));
+  if (key == placedFor)
+    return Status::ok();
+  TraceState state;
+  DSPARK_RETURN_IF_ERROR(checkInputs(inputs, state));
+  Placement chosen = chosenPlacement(*plan, nearestSizes(*plan, state.symbols));
+  for (uint8_t &device : chosen)
+    device = abandoned[device] ? 0 : device;
+  usePlacement(std::move(chosen));
+  placedFor = key;
+  return Status::ok();
+}
+
 void Session::place(Placement placement) {
+  placesBySizes = false;
+  usePlacement(std::move(placement));
+}
+
+void Session::usePlacement(Placement placement) {
   for (uint8_t &device : placement)
     device = context.devices.device(device) ? device : 0;
   bool isCpuOnly =
@@ -81,7 +106,8 @@ void Session::leaveDevice(const DeviceFault &fault) {
   Placement placement = context.placement;
   std::replace(placement.begin(), placement.end(), uint8_t(fault.device), uint8_t(0));
   std::erase_if(traces, [](const Bound &bound) { return !bound.placement.empty(); });
-  place(std::move(placement));
+  abandoned[size_t(fault.device)] = !placementChoice;
+  usePlacement(std::move(placement));
   context.devices.keepWeightsOf(*plan, context.placement);
   if (placementChoice)
     return placementChoice->failed(fault);
@@ -92,18 +118,31 @@ void Session::leaveDevice(const DeviceFault &fault) {
   deviceEvents.push_back(std::move(event));
 }
 
-// A bucket is one combination of input shapes; the first run of one also prepares for the CPU alone, which is
-// where a fault leads to.
+namespace {
+
+// Sizes up to the next power of two are alike: 1, 2, 3 to 4, 5 to 8.
+int64_t rangeOf(int64_t dim) { return dim <= 1 ? dim : int64_t(std::bit_ceil(uint64_t(dim))); }
+
+} // namespace
+
+// The first run of shapes also prepares for the CPU alone, which is where a fault leads to.
 Status Session::choosePlacement(std::span<const BorrowedValue> inputs) {
   DSPARK_RETURN_IF_ERROR(readKey(inputs));
-  auto bucket = int64_t(hashBytes(std::as_bytes(std::span(key))));
-  if (!placementChoice->knows(bucket)) {
+  auto shapes = int64_t(hashBytes(std::as_bytes(std::span(key))));
+  if (!placementChoice->knows(shapes)) {
+    std::vector<int64_t> ranges = key;
+    std::transform(ranges.begin(), ranges.end(), ranges.begin(), rangeOf);
     context.placement.clear();
     DSPARK_ASSIGN_OR_RETURN(BoundPlan bound, bind(inputs));
-    placementChoice->seed(bucket, bound);
+    placementChoice->seed(shapes, int64_t(hashBytes(std::as_bytes(std::span(ranges)))), bound);
   }
   bool mustRelease = false;
-  place(placementChoice->next(bucket, mustRelease));
+  usePlacement(placementChoice->next(shapes, mustRelease));
+  if (context.pool.threads() > 1) {
+    context.serialRegions = placementChoice->serialRegions();
+    context.isSerial = std::find(context.serialRegions.begin(), context.serialRegions.end(), 0) ==
+                       context.serialRegions.end();
+  }
   if (mustRelease) {
     std::erase_if(traces, [](const Bound &bound) { return !bound.placement.empty(); });
     context.devices.keepWeightsOf(*plan, context.placement);

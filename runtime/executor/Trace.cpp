@@ -1,5 +1,6 @@
 #include "runtime/executor/Trace.h"
 #include "runtime/executor/Contents.h"
+#include "runtime/executor/CpuTimer.h"
 #include "runtime/executor/LoopRunner.h"
 #include "runtime/executor/Tracer.h"
 #include <algorithm>
@@ -119,7 +120,7 @@ Status Trace::executeTimed(Segment &segment) {
     else
       runRecord(record);
     if (isVirtual && record.command < 0 && record.region >= 0)
-      times[size_t(record.region)] += record.predicted * context.slowdown;
+      times[size_t(record.region)] += virtualSeconds(record);
   }
   turnTo(-1);
   return addDeviceTimes(segment);
@@ -128,6 +129,7 @@ Status Trace::executeTimed(Segment &segment) {
 // Launches count with what they took, copies with what they took longer than the link's facts say, which is
 // part of what the choice of a device is weighed by anyway.
 Status Trace::addDeviceTimes(Segment &segment) {
+  CpuTimer timer(context.adaptSeconds);
   for (const DeviceCommand &command : segment.commands) {
     if (command.kind == DeviceCommand::Kind::Wait || command.region < 0)
       continue;
@@ -167,6 +169,17 @@ Status Trace::runCommand(Segment &segment, const Record &record) {
   return Status::ok();
 }
 
+bool Trace::isSerial(const Record &record) const {
+  return record.isSmall || context.isSerial ||
+         (record.region >= 0 && !context.serialRegions.empty() &&
+          context.serialRegions[size_t(record.region)]);
+}
+
+double Trace::virtualSeconds(const Record &record) const {
+  bool isParallel = !isSerial(record);
+  return record.predicted[isParallel] * context.slowdown[isParallel && context.pool.threads() > 1];
+}
+
 void Trace::runRecord(const Record &record) {
   struct Run {
     const Record &record;
@@ -190,7 +203,7 @@ void Trace::runRecord(const Record &record) {
     scope.emplace(context.strings);
   for (; run.phase < record.work.phases; ++run.phase) {
     uint32_t count = record.work.tiles[run.phase];
-    if (!record.isSmall && !context.isSerial)
+    if (!isSerial(record))
       context.pool.run(count, tiles, &run);
     else if (count > 0)
       tiles(&run, 0, count, 0);

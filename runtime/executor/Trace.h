@@ -35,6 +35,8 @@ private:
   Status runCommand(Segment &segment, const Record &record);
   Status addDeviceTimes(Segment &segment);
   void patch(Segment &segment);
+  bool isSerial(const Record &record) const;
+  double virtualSeconds(const Record &record) const;
   void runRecord(const Record &record);
   Status observe(Segment &segment);
   StatusOr<Segment *> follow(Segment &segment);

@@ -228,9 +228,10 @@ Status Tracer::finishRecord(Record &record) {
   if (work.bytes == 0)
     for (const TensorView &view : views.subspan(record.firstView, record.inputs + record.outputs))
       work.bytes += view.present() ? double(dtypeBytes(view.type, view.elements())) : 0;
-  if (context.timeModel)
-    record.predicted = context.timeModel->predict(costFeatures(*record.kernel, call, work, 0), work.bytes,
-                                                  context.pool.threads());
+  for (bool isParallel : {false, true})
+    if (context.timeModel)
+      record.predicted[isParallel] = context.timeModel->predict(
+          costFeatures(*record.kernel, call, work, 0), work.bytes, isParallel ? context.pool.threads() : 1);
   double seconds = std::max(work.flops / kFlopsPerSecond, work.bytes / kBytesPerSecond);
   record.isSmall = !hasTiles || seconds < kSmallSeconds;
   Status room = context.ensureScratch(work.scratchPerThread, work.scratchShared);

@@ -37,6 +37,7 @@ public:
 private:
   Status checkExpressions() const;
   Status checkRegions() const;
+  Status checkSizes() const;
   Status checkRegion(const fb::Region &region, const std::string &what, std::vector<bool> &isTaken) const;
   Status checkValue(int id) const;
   Status checkType(const fb::ValueType &type, int depth, const std::string &what) const;
@@ -443,10 +444,29 @@ Status Checker::checkRegions() const {
         name.empty() || !names.insert(name).second)
       return corruptFile("device " + text(int64_t(i)) + " has the name '" + std::string(name) +
                          "', expected a name of its own");
+  DSPARK_RETURN_IF_ERROR(checkSizes());
   std::vector<bool> isTaken(sizeOf(plan.body()->steps()));
   for (size_t i = 0; i < sizeOf(plan.regions()); ++i)
     DSPARK_RETURN_IF_ERROR(
         checkRegion(*plan.regions()->Get(unsigned(i)), "region " + text(int64_t(i)), isTaken));
+  return Status::ok();
+}
+
+Status Checker::checkSizes() const {
+  if (sizeOf(plan.sizes()) > kMaxPlanSizes)
+    return corruptFile("there are " + text(int64_t(sizeOf(plan.sizes()))) + " sizes, expected at most " +
+                       text(kMaxPlanSizes));
+  for (size_t i = 0; i < sizeOf(plan.sizes()); ++i) {
+    const fb::Sizes &entry = *plan.sizes()->Get(unsigned(i));
+    bool isGood = sizeOf(entry.symbols()) == sizeOf(entry.sizes());
+    for (size_t k = 0; isGood && k < sizeOf(entry.symbols()); ++k)
+      isGood = entry.symbols()->Get(unsigned(k)) >= 0 &&
+               size_t(entry.symbols()->Get(unsigned(k))) < sizeOf(plan.symbols()) &&
+               entry.sizes()->Get(unsigned(k)) >= 0;
+    if (!isGood)
+      return corruptFile("sizes " + text(int64_t(i)) + " are not one size of 0 or more for each of " +
+                         text(int64_t(sizeOf(entry.symbols()))) + " symbols");
+  }
   return Status::ok();
 }
 
@@ -458,6 +478,14 @@ Status Checker::checkRegion(const fb::Region &region, const std::string &what,
     return corruptFile(what + " has " + text(int64_t(sizeOf(region.steps()))) + " steps, " +
                        text(int64_t(variants)) + " variants and choice " + text(region.chosen()) +
                        ", expected steps, 1 to " + text(kMaxRegionVariants) + " variants and one of them");
+  bool areChoicesGood = sizeOf(region.choices()) == 0 || sizeOf(region.choices()) == sizeOf(plan.sizes());
+  for (size_t i = 0; i < sizeOf(region.choices()); ++i)
+    areChoicesGood &=
+        region.choices()->Get(unsigned(i)) >= 0 && size_t(region.choices()->Get(unsigned(i))) < variants;
+  if (!areChoicesGood)
+    return corruptFile(what + " has " + text(int64_t(sizeOf(region.choices()))) +
+                       " choices, expected none or one of its variants for each of " +
+                       text(int64_t(sizeOf(plan.sizes()))) + " sizes");
   int before = -1;
   for (size_t i = 0; i < sizeOf(region.steps()); before = region.steps()->Get(unsigned(i)), ++i) {
     int step = region.steps()->Get(unsigned(i));

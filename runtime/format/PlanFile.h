@@ -23,7 +23,7 @@ inline constexpr uint64_t kMaxBlobAlignment = 4096;
 /// Blocks inside blocks (If, Loop); deeper plans are refused.
 inline constexpr int kMaxBlockDepth = 64;
 /// Ways to run a region, and devices beside the CPU.
-inline constexpr size_t kMaxRegionVariants = 4, kMaxPlanDevices = 16;
+inline constexpr size_t kMaxRegionVariants = 4, kMaxPlanDevices = 16, kMaxPlanSizes = 16;
 /// Sequences of optionals of ...
 inline constexpr int kMaxTypeDepth = 4;
 

@@ -66,7 +66,7 @@ private:
     DSPARK_ASSIGN_OR_RETURN(rules, PlanRules::load(decide.rules));
     if (CompileReport plain = compileModel(options); plain.exitCode != 0)
       return Status::ok(); // which the compile itself reports
-    PlacementRequest nothing{{}, calibration, 0, {}};
+    PlacementRequest nothing{{}, calibration, 0, {}, decide.threads};
     DSPARK_ASSIGN_OR_RETURN(PlanDecisions plain, PlacementSearch::run(options.output, nothing, machine));
     DSPARK_ASSIGN_OR_RETURN(auto wanted, rules->match(plain.steps, true));
     for (const StepDecision &step : plain.steps)
@@ -96,13 +96,14 @@ private:
   }
 
   Status decideSteps() {
-    PlacementRequest request{devices, calibration, 0, {}};
+    PlacementRequest request{devices, calibration, 0, {}, decide.threads};
     if (precision.bound.metric == ErrorMetric::Relative)
       request.maxError = precision.bound.most;
     std::map<int, StepRule> wanted;
     if (rules) {
-      DSPARK_ASSIGN_OR_RETURN(PlanDecisions plain,
-                              PlacementSearch::run(options.output, {{}, calibration, 0, {}}, machine));
+      DSPARK_ASSIGN_OR_RETURN(
+          PlanDecisions plain,
+          PlacementSearch::run(options.output, {{}, calibration, 0, {}, decide.threads}, machine));
       DSPARK_ASSIGN_OR_RETURN(wanted, rules->match(plain.steps, false));
       DSPARK_RETURN_IF_ERROR(preferKernels(wanted));
     }
@@ -141,18 +142,22 @@ private:
   }
 
   Status print(const PlanDecisions &decisions) const {
+    if (decide.explain.empty())
+      return Status::ok();
     if (decide.explain == "table") {
       std::cout << explainTable(decisions);
       if (precisions)
         std::cout << precisionSummary(*precisions) << "\n";
-    } else if (decide.explain == "json") {
-      nlohmann::json json = explainJson(decisions);
-      if (precisions)
-        json.update(precisionJson(*precisions));
-      std::cout << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-    } else if (!decide.explain.empty()) {
+      return Status::ok();
+    }
+    nlohmann::json facts = explainJson(decisions);
+    if (precisions)
+      facts.update(precisionJson(*precisions));
+    if (decide.explain == "json") {
+      std::cout << facts.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    } else {
       std::ofstream file(decide.explain);
-      file << explainPage(decisions, std::filesystem::path(options.model).filename().string());
+      file << explainPage(std::move(facts), std::filesystem::path(options.model).filename().string());
       file.close();
       if (!file)
         return {Code::IoError, decide.explain + ": cannot be written"};

@@ -10,6 +10,7 @@ namespace dspark {
 struct DecideOptions {
   PrecisionOptions precision;       // its files and dims are those of devices, too
   std::vector<std::string> devices; // NAME=LIBRARY[,CONFIG]
+  int threads = 0;                  // that the plan will run with; 0: one per core
   std::string rules, saveRules;     // files
   std::string explain;              // "", "table", "json", or a page FILE.html
   std::string remarks;              // a YAML file, or ""

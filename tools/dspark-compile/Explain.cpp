@@ -91,6 +91,7 @@ json explainJson(const PlanDecisions &decisions) {
                      {"kernel", step.kernel},
                      {"predicted_s", step.predicted},
                      {"measured_s", step.measured},
+                     {"start_s", step.start},
                      {"error", finite(step.error)},
                      {"weight_bytes", step.bytes},
                      {"inputs", step.inputs},

@@ -14,7 +14,8 @@ void addPrecisions(PlanDecisions &decisions, const PrecisionResult &result);
 std::string explainTable(const PlanDecisions &decisions);
 nlohmann::json explainJson(const PlanDecisions &decisions);
 
-/// A page with a picture of the partitioned graph: one file, nothing fetched from elsewhere.
-std::string explainPage(const PlanDecisions &decisions, const std::string &model);
+/// A page with a picture of the partitioned graph, of the facts of explainJson(): one file, nothing fetched
+/// from elsewhere.
+std::string explainPage(nlohmann::json facts, const std::string &model);
 
 } // namespace dspark

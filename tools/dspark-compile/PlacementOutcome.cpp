@@ -1,4 +1,5 @@
 // What a search for placements has come to: reasons, regions, and the plan.
+#include "planning/Timeline.h"
 #include "runtime/format/PlanRewrite.h"
 #include "tools/dspark-compile/PlacementSearch.h"
 #include <algorithm>
@@ -9,6 +10,7 @@ namespace {
 
 // Neighbours with one decision become one region as long as that is at most this part of the whole.
 constexpr double kRegionShare = 1.0 / 32;
+constexpr double kEqual = 1e-9; // of a run
 
 std::string micro(double seconds) {
   char text[40];
@@ -21,23 +23,28 @@ std::string micro(double seconds) {
 
 std::string PlacementSearch::rejectedBy(size_t u, StepDecision &decision) {
   const std::vector<RegionVariant> &variants = problem.regions[u + 1].variants;
-  double own = marginalSeconds(problem, chosen, int(u + 1), chosen[u + 1]);
+  double own = variants[size_t(chosen[u + 1])].seconds;
   std::string best;
   double least = INFINITY;
   for (size_t v = 0; v < variants.size(); ++v) {
     if (int(v) == chosen[u + 1])
       continue;
     const std::string &name = program->devices()[size_t(variants[v].device)];
-    double other = marginalSeconds(problem, chosen, int(u + 1), int(v)), apart = other - own;
-    StepAlternative &alternative = decision.alternatives.emplace_back(StepAlternative{name, "", other, ""});
-    bool isSlower = apart >= 0;
-    if (!isSlower)
+    std::vector<int> moved = chosen;
+    moved[u + 1] = int(v);
+    AssignmentSolution other = evaluateAssignment(problem, moved);
+    double apart = other.seconds - decisions.seconds;
+    StepAlternative &alternative =
+        decision.alternatives.emplace_back(StepAlternative{name, "", own + apart, ""});
+    bool isSlower = apart >= 0, isEqual = std::fabs(apart) < kEqual * decisions.seconds;
+    if (!isSlower && !other.isFeasible)
       alternative.refusal =
           megabytesText(decision.bytes) + " of weights do not fit in its memory beside the others";
     if (apart < least) {
       least = apart;
-      best = isSlower ? name + ": " + micro(apart) + " slower with what would cross"
-                      : name + ": " + micro(-apart) + " faster, but " + alternative.refusal;
+      best = isEqual    ? name + ": the run would end at the same time"
+             : isSlower ? name + ": " + micro(apart) + " slower with what would cross"
+                        : name + ": " + micro(-apart) + " faster, but " + alternative.refusal;
     }
   }
   for (size_t d = 1; d < refusals[u].size(); ++d)
@@ -51,10 +58,14 @@ std::string PlacementSearch::rejectedBy(size_t u, StepDecision &decision) {
 
 void PlacementSearch::explain() {
   std::vector<int> cpu(problem.regions.size());
+  Timeline timeline(problem);
+  decisions.seconds = timeline.end(chosen);
+  decisions.cpuSeconds = evaluateAssignment(problem, cpu).seconds;
   for (size_t u = 0; u < decisions.steps.size(); ++u) {
     StepDecision &decision = decisions.steps[u];
     const RegionVariant &variant = problem.regions[u + 1].variants[size_t(chosen[u + 1])];
     decision.device = program->devices()[size_t(variant.device)];
+    decision.start = timeline.starts()[u + 1];
     if (variant.device > 0) {
       decision.predicted = variant.seconds;
       decision.measured = 0;
@@ -63,12 +74,13 @@ void PlacementSearch::explain() {
     }
     decision.rejected = rejectedBy(u, decision);
   }
-  decisions.seconds = evaluateAssignment(problem, chosen).seconds;
-  decisions.cpuSeconds = evaluateAssignment(problem, cpu).seconds;
 }
 
-// A region may be chosen otherwise while the plan runs, so all its steps can run on the same devices.
+// A region may be chosen otherwise while the plan runs, so all its steps can run on the same devices. What
+// only the CPU can run has regions, too: where it stands between the others tells what may overlap.
 void PlacementSearch::merge() {
+  if (request.devices.empty())
+    return;
   auto devicesOf = [&](size_t u) {
     std::vector<int> devices;
     for (const RegionVariant &variant : problem.regions[u + 1].variants)
@@ -80,8 +92,6 @@ void PlacementSearch::merge() {
   double sum = 0, most = decisions.seconds * kRegionShare;
   for (size_t u = 0; u < decisions.steps.size(); ++u) {
     bool isPinned = request.forced.contains(decisions.steps[u].step);
-    if (devicesOf(u).size() < 2 && deviceOf(u) == 0)
-      continue;
     bool joins = !regions.empty() && regions.back().isPinned == isPinned &&
                  regions.back().units.back() + 1 == u && sum + secondsOf(u) <= most &&
                  deviceOf(regions.back().units.back()) == deviceOf(u) &&

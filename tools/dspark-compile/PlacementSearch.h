@@ -15,6 +15,7 @@ struct PlacementRequest {
   CalibrationRequest calibration;  // shapes, and inputs for the runs
   double maxError = 0; // of the outputs; at least what another order of f32 sums makes of them is allowed
   std::map<int, std::string> forced; // by step of the body: the device that rules want
+  int threads = 0;                   // of the CPU; 0: one per core
 };
 
 class PlacementSearch {
@@ -35,13 +36,19 @@ private:
   Status force();
   Status solve();
   StatusOr<BoundPlan> bind();
-  Status validate();
+  void lowerLimits();
+  void describeTransfers(const BoundPlan &placed);
+  Status validateDevices();
+  Status validateUnits(int device, std::span<const size_t> units);
+  Status dropVariant(size_t unit, int device);
+  Status validateChoice();
   Status validateOn(const Placement &placement, const std::string &who);
   void explain();
   std::string rejectedBy(size_t unit, StepDecision &decision);
   void merge();
   Status write(const std::string &plan) const;
   Placement placement() const;
+  Placement placementOn(int device, std::span<const size_t> units) const;
   int deviceOf(size_t unit) const;
 
   const PlacementRequest &request;
@@ -57,7 +64,7 @@ private:
   AssignmentProblem problem;                      // unit u is region u + 1
   std::vector<std::vector<std::string>> refusals; // by unit and device
   std::vector<int> chosen;                        // by region of the problem
-  std::vector<double> limits;                     // by device: bytes for weights
+  std::vector<double> limits;                     // by device, without the CPU: bytes of its memory
   struct Merged {
     std::vector<size_t> units;
     bool isPinned; // by a rule

@@ -10,18 +10,19 @@ namespace dspark {
 /// Another way to run a step.
 struct StepAlternative {
   std::string device, precision; // precision: "" if it is the step's own
-  double seconds = 0;            // with what would cross then, beyond what crosses now
+  double seconds = 0;            // the step's, plus by how much later the run would end
   std::string refusal;           // why it cannot be, "" if it can
 };
 
 struct StepDecision {
   int step = 0;         // in the plan's body
-  int region = -1;      // steps with one decision; -1: the CPU alone can run it
+  int region = -1;      // steps with one decision; -1: there are no devices
   std::string nodes;    // ONNX names
   std::string op, type; // catalogue operator; of the first result, "f32[1, 64]"
   std::string device = "cpu", precision, kernel;
   double predicted = 0;  // seconds on that device
   double measured = 0;   // on the CPU, if that is the device; 0: not measured
+  double start = 0;      // seconds after the run's, as predicted
   double error = 0;      // relative, of its result, if its precision was chosen
   double bytes = 0;      // weights
   bool isChoice = false; // whether its precision could be chosen

@@ -135,6 +135,9 @@ int main(int argc, char **argv) {
   app.add_option("--sensitive", precision.sensitive, "nodes that stay f32");
   app.add_option("--device", decide.devices,
                  "a device beside the CPU that steps may run on, NAME=LIBRARY.so[,CONFIG]; may be repeated");
+  app.add_option("--run-threads", decide.threads,
+                 "threads of the CPU that devices are weighed against (default: one per core)")
+      ->check(CLI::Range(0, 1024));
   app.add_option("--plan-rules", decide.rules, "overrule what is chosen by this JSON file (docs/devices.md)");
   app.add_option("--save-plan-rules", decide.saveRules, "write what was chosen as rules to this file");
   app.add_flag("--explain{table}", decide.explain,

@@ -164,7 +164,7 @@ TEST_F(PlacementAdaptation, BusyCpuIsLeft) {
   for (int i = 0; i < 100; ++i)
     ASSERT_TRUE(run(*made, 4));
   for (double slow : {8.0, 1.0, 8.0}) {
-    made->setVirtualSlowdown(slow);
+    made->setVirtualSlowdown(slow, slow);
     int runs = runsUntilGood(*made, 4, cpu, 1, slow);
     EXPECT_NE(runs, kNever) << slow;
     EXPECT_LE(runs, 20) << slow;
@@ -243,14 +243,14 @@ TEST_F(PlacementAdaptation, WhatWasLearnedIsKept) {
   npu = cpu[0] * 3;
   std::string table = folder.file("p.learned");
   auto first = session("", true, table);
-  first->setVirtualSlowdown(8);
+  first->setVirtualSlowdown(8, 8);
   for (int i = 0; i < 200; ++i)
     ASSERT_TRUE(run(*first, 4));
   ASSERT_TRUE(first->saveLearned(table).isOk());
   std::vector<bool> before = placementOf(*first, cpu, 8);
   auto second = session("", true, table);
   EXPECT_TRUE(second->notes().empty());
-  second->setVirtualSlowdown(8);
+  second->setVirtualSlowdown(8, 8);
   ASSERT_TRUE(run(*second, 4));
   EXPECT_EQ(placementOf(*second, cpu, 8), before) << "from the first run on";
 }

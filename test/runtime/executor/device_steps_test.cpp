@@ -16,7 +16,8 @@ constexpr const char *kLink = R"("link_latency_us": 5, "link_in_gbytes_per_s": 1
 class DeviceSteps : public testing::Test {
 protected:
   // x [batch, 4]: a = relu(x); b = a + w; c = exp(b); d = c * a; y = -d
-  void write(const std::vector<int> &devicesOfSteps) {
+  // `choices`: of every region, for batches of 1 and 64.
+  void write(const std::vector<int> &devicesOfSteps, const std::vector<int> &choices = {}) {
     PlanBuilder b(folder.file("p.dsp"));
     int x = b.input("x", DType::F32, {b.symbol("batch"), b.number(4)});
     int w = b.constant<float>(DType::F32, {4}, {1, -2, 3, -4});
@@ -28,7 +29,12 @@ protected:
     b.device("npu");
     b.device("gpu");
     for (size_t step = 0; step < devicesOfSteps.size(); ++step)
-      b.region({int(step)}, {0, 1, 2}, devicesOfSteps[step]);
+      b.region({int(step)}, {0, 1, 2}, devicesOfSteps[step]).choices = choices;
+    for (int64_t size : choices.empty() ? std::vector<int64_t>() : std::vector<int64_t>{1, 64}) {
+      b.plan.sizes.push_back(std::make_unique<fb::SizesT>());
+      b.plan.sizes.back()->symbols = {0};
+      b.plan.sizes.back()->sizes = {size};
+    }
     b.finish();
   }
   std::unique_ptr<Session> session(const std::string &faults = "", bool hasDevices = true,
@@ -132,6 +138,24 @@ TEST_F(DeviceSteps, AnotherShapeIsAnotherTrace) {
 }
 
 // At any launch: the request completes with the right bits, and the device is left.
+// Few rows stay on the CPU, many go to the NPU, and the nearest size decides.
+TEST_F(DeviceSteps, SizesHaveChoicesOfTheirOwn) {
+  write({2, 2, 2, 2, 2}, {0, 1});
+  auto made = session(R"(, "faults": [{"kind": "fault", "from": 100}])");
+  const Placement onCpu, onNpu = {1, 1, 1, 1, 1};
+  for (auto [batch, expected] :
+       {std::pair<int64_t, Placement>{1, onCpu}, {7, onCpu}, {9, onNpu}, {200, onNpu}, {2, onCpu}}) {
+    run(*made, batch);
+    EXPECT_EQ(made->placement(), expected) << batch;
+  }
+  for (int i = 0; i < 30; ++i)
+    run(*made, 64);
+  EXPECT_EQ(made->placement(), onCpu) << "the NPU has failed";
+  run(*made, 1);
+  run(*made, 64);
+  EXPECT_EQ(made->placement(), onCpu) << "and is not asked again";
+}
+
 TEST_F(DeviceSteps, FaultsAreSurvived) {
   write({1, 1, 1, 1, 1});
   std::vector<float> expected = run(*session("", false));

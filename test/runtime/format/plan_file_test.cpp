@@ -217,6 +217,14 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         BadPlan{"is on device 1, expected a device of its own below 1",
                 [](PlanBuilder &b) { b.region({0}, {0, 1}, 0); }},
+        BadPlan{"has 2 choices, expected none or one of its variants for each of 0 sizes",
+                [](PlanBuilder &b) { b.region({0}, {0}, 0).choices = {0, 0}; }},
+        BadPlan{"sizes 0 are not one size of 0 or more for each of 1 symbols",
+                [](PlanBuilder &b) {
+                  b.plan.sizes.push_back(std::make_unique<fb::SizesT>());
+                  b.plan.sizes[0]->symbols = {99};
+                  b.plan.sizes[0]->sizes = {1};
+                }},
         BadPlan{"has no variant on the CPU", [](PlanBuilder &b) { b.region({0}, {b.device("npu")}, 0); }},
         BadPlan{"input 0 has the name ''", [](PlanBuilder &b) { b.plan.values[0]->name.clear(); }},
         BadPlan{"nested deeper than 64", [](PlanBuilder &b) {

@@ -1,0 +1,205 @@
+#include "bench/devices/adaptation/Experiments.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace dspark::bench {
+namespace {
+
+constexpr int kWarm = 100, kStay = 100;    // runs before a change, and of it
+constexpr int kGood = 10, kGivenUp = 1000; // runs in a row that count as settled; runs until it is given up
+constexpr double kNear = 1.10;             // of the best plan's time
+constexpr int kMostRuns = 20;
+constexpr double kMostRegret = 0.10, kLeastGain = 1.5, kMostOverhead = 0.005, kNoise = 0.30;
+
+const std::vector<State> &changes() {
+  static const std::vector<State> list = {
+      {.name = "device 10 times slower", .device = 10},
+      {.name = "device faults", .isFaulty = true},
+      {.name = "memory for 40 % of the weights", .memoryShare = 0.4},
+      {.name = "a core taken", .allThreads = 2.5},
+      {.name = "small inputs", .size = 1},
+      {.name = "slow device, a core taken", .device = 10, .allThreads = 2.5}};
+  return list;
+}
+
+class Experiments {
+public:
+  Experiments(const MachineOptions &options, int seeds) : options(options), seeds(seeds) {}
+
+  StatusOr<bool> run() {
+    DSPARK_RETURN_IF_ERROR(followChanges());
+    DSPARK_RETURN_IF_ERROR(withstandNoise());
+    DSPARK_RETURN_IF_ERROR(followTraces());
+    DSPARK_RETURN_IF_ERROR(countOverhead());
+    DSPARK_RETURN_IF_ERROR(restart());
+    std::printf("%ld requests: %ld lost, %ld with an answer outside the bound\n", requests, lost, wrong);
+    return isGood && lost == 0 && wrong == 0;
+  }
+
+private:
+  StatusOr<std::unique_ptr<Machine>> machine(unsigned seed, double noise = 0.05) {
+    MachineOptions own = options;
+    own.seed = seed;
+    own.noise = noise;
+    return Machine::create(own);
+  }
+
+  Run step(Machine &machine) {
+    Run made = machine.run();
+    ++requests;
+    lost += !made.hasAnswer;
+    wrong += made.hasAnswer && !made.isRight;
+    return made;
+  }
+  void stay(Machine &machine, int runs) {
+    for (int i = 0; i < runs; ++i)
+      step(machine);
+  }
+
+  // Runs until those that follow are near the best plan for the state.
+  int settle(Machine &machine, const State &state) {
+    double best = machine.best(state).seconds;
+    int good = 0, runs = 0;
+    for (; good < kGood && runs < kGivenUp; ++runs)
+      good = step(machine).seconds <= best * kNear ? good + 1 : 0;
+    return runs - good;
+  }
+
+  void require(bool holds) { isGood &= holds; }
+
+  // After a change the time is near the best plan's soon, and again when all is as it was.
+  Status followChanges() {
+    std::printf("%-32s %18s %18s   (the worst of %d seeds, at most %d)\n", "change", "runs until near",
+                "back again", seeds, kMostRuns);
+    for (const State &state : changes()) {
+      int worst = 0, worstBack = 0;
+      for (int seed = 1; seed <= seeds; ++seed) {
+        DSPARK_ASSIGN_OR_RETURN(auto made, machine(unsigned(seed)));
+        stay(*made, kWarm);
+        made->enter(state);
+        worst = std::max(worst, settle(*made, state));
+        stay(*made, kStay);
+        made->enter({});
+        worstBack = std::max(worstBack, settle(*made, {}));
+      }
+      std::printf("%-32s %18d %18d\n", state.name, worst, worstBack);
+      require(worst <= kMostRuns && worstBack < kGivenUp);
+    }
+    return Status::ok();
+  }
+
+  Status withstandNoise() {
+    size_t most = 0;
+    for (int seed = 1; seed <= seeds; ++seed) {
+      DSPARK_ASSIGN_OR_RETURN(auto made, machine(unsigned(seed), kNoise));
+      stay(*made, 1000);
+      std::vector<AdaptEvent> events = made->session().takeAdaptEvents();
+      most = std::max(most, size_t(std::count_if(events.begin(), events.end(),
+                                                 [](auto &event) { return event.from != event.to; })));
+    }
+    std::printf("under noise of 30 %%: at most %zu switches in 1,000 runs (at most 1)\n", most);
+    require(most <= 1);
+    return Status::ok();
+  }
+
+  // All changes twice, in random order and for random times, the usual state between them.
+  static std::vector<std::pair<State, int>> mixedTrace(unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<State> order = changes();
+    order.insert(order.end(), changes().begin(), changes().end());
+    std::shuffle(order.begin(), order.end(), random);
+    std::vector<std::pair<State, int>> trace;
+    for (const State &state : order) {
+      trace.push_back({{}, 100 + int(random() % 100)});
+      trace.push_back({state, 100 + int(random() % 100)});
+    }
+    return trace;
+  }
+
+  Status followTraces() {
+    double worstRegret = 0, leastGain = INFINITY;
+    for (int seed = 1; seed <= seeds; ++seed) {
+      DSPARK_ASSIGN_OR_RETURN(auto made, machine(unsigned(seed)));
+      std::vector<std::vector<int>> plans; // that do not change: the best of every state
+      plans.push_back(made->best({}).variants);
+      for (const State &state : changes())
+        plans.push_back(made->best(state).variants);
+      std::vector<double> fixed(plans.size());
+      double adapted = 0, oracle = 0;
+      for (const auto &[state, runs] : mixedTrace(unsigned(seed))) {
+        made->enter(state);
+        oracle += runs * made->best(state).seconds;
+        for (size_t p = 0; p < plans.size(); ++p)
+          fixed[p] += runs * made->seconds(plans[p], state);
+        for (int i = 0; i < runs; ++i)
+          adapted += step(*made).seconds;
+      }
+      worstRegret = std::max(worstRegret, adapted / oracle - 1);
+      leastGain = std::min(leastGain, *std::min_element(fixed.begin(), fixed.end()) / adapted);
+    }
+    std::printf("traces of mixed changes: regret at most %.1f %% (at most %.0f %%), the best plan that stays "
+                "takes at least %.2f times as long (at least %.1f)\n",
+                worstRegret * 100, kMostRegret * 100, leastGain, kLeastGain);
+    require(worstRegret <= kMostRegret && leastGain >= kLeastGain);
+    return Status::ok();
+  }
+
+  // The CPU time of choosing and learning beside that of the runs' calling thread.
+  Status countOverhead() {
+    DSPARK_ASSIGN_OR_RETURN(auto made, machine(1));
+    stay(*made, kWarm);
+    double adapting = 0, running = 0;
+    made->session().countAdaptation(&adapting);
+    for (int i = 0; i < 2000; ++i)
+      running += step(*made).cpuSeconds;
+    std::printf("adapting takes %.2f %% of the time of runs (at most %.1f %%)\n", adapting / running * 100,
+                kMostOverhead * 100);
+    require(adapting <= kMostOverhead * running);
+    return Status::ok();
+  }
+
+  // The CPU is slower than any prediction; the next process knows that from its first run on, and one on
+  // another machine does not believe it.
+  Status restart() {
+    State slow{.oneThread = 8, .allThreads = 8, .size = 1};
+    std::string table = options.plan + ".learned";
+    MachineOptions own = options;
+    own.learned = table;
+    std::filesystem::remove(table);
+    DSPARK_ASSIGN_OR_RETURN(auto first, Machine::create(own));
+    first->enter(slow);
+    stay(*first, kWarm);
+    DSPARK_RETURN_IF_ERROR(first->session().saveLearned(table));
+    DSPARK_ASSIGN_OR_RETURN(auto second, Machine::create(own));
+    second->enter(slow);
+    int runs = settle(*second, slow);
+    std::printf("a restarted process is near the best plan after %d runs (at most 0)\n", runs);
+    std::ifstream file(table);
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    size_t at = text.find("\"machine\": \"");
+    text.insert(at + 12, "another ");
+    std::ofstream(table) << text;
+    DSPARK_ASSIGN_OR_RETURN(auto moved, Machine::create(own));
+    auto notes = moved->session().notes();
+    std::printf("on another machine: %s\n", notes.empty() ? "nothing is said" : notes[0].c_str());
+    std::filesystem::remove(table);
+    require(runs == 0 && !notes.empty());
+    return Status::ok();
+  }
+
+  const MachineOptions &options;
+  int seeds;
+  long requests = 0, lost = 0, wrong = 0;
+  bool isGood = true;
+};
+
+} // namespace
+
+StatusOr<bool> runExperiments(const MachineOptions &options, int seeds) {
+  return Experiments(options, seeds).run();
+}
+
+} // namespace dspark::bench
