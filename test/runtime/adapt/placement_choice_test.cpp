@@ -40,13 +40,13 @@ protected:
   }
 
   std::unique_ptr<Session> session(const std::string &more, bool adapts = true,
-                                   const std::string &learned = "") {
+                                   const std::string &learned = "", int threads = 1) {
     std::ofstream(folder.file("npu.json"))
         << R"({"link_latency_us": 0.1, "link_in_gbytes_per_s": 50, "link_out_gbytes_per_s": 50,)"
         << R"("ops": [{"op": "matmul", "launch_us": )" << std::setprecision(17) << npu * 1e6 << "}]" << more
         << "}";
     SessionOptions options;
-    options.threads = 1;
+    options.threads = threads;
     options.isa = Isa::Baseline; // the stub's, so that results are the same to the bit
     options.adapt = adapts;
     options.virtualTime = true;
@@ -216,6 +216,45 @@ TEST_F(PlacementAdaptation, ShapesAreChosenForOneByOne) {
     ASSERT_TRUE(run(*made, 64));
     EXPECT_LE(cost(placementOf(*made, large, 1), 64, large, 1, 1), best(64, large, 1, 1, kSteps) * 1.1) << i;
   }
+}
+
+// Sizes up to the next power of two are alike: what was measured for one is known for all.
+TEST_F(PlacementAdaptation, SizesOfOneRangeLearnTogether) {
+  std::vector<double> cpu = cpuSeconds(60), other = cpuSeconds(40), few = cpuSeconds(3);
+  npu = cpu[0] * 3;
+  auto made = session("");
+  made->setVirtualSlowdown(8, 8); // than any prediction
+  ASSERT_TRUE(run(*made, 60));
+  EXPECT_FALSE(placementOf(*made, cpu, 8)[2]);
+  EXPECT_LE(runsUntilGood(*made, 60, cpu, 1, 8), 300);
+  ASSERT_TRUE(placementOf(*made, cpu, 8)[2]);
+  ASSERT_TRUE(run(*made, 40));
+  EXPECT_TRUE(placementOf(*made, other, 8)[2]) << "from its first run on";
+  ASSERT_TRUE(run(*made, 3));
+  EXPECT_FALSE(placementOf(*made, few, 8)[2]) << "of another range";
+}
+
+// Somebody takes a core: one thread is as fast as before, all wait for the slow one.
+TEST_F(PlacementAdaptation, ThreadsAreChosenByRegion) {
+  npu = 1;
+  auto made = session(R"(, "memory_bytes": 64)", true, "", 2);
+  auto isSerial = [&] {
+    std::span<const char> regions = made->serialRegions();
+    return regions.size() == kSteps && std::count(regions.begin(), regions.end(), 1) == kSteps;
+  };
+  auto runsUntil = [&](bool wanted) {
+    int runs = 0;
+    for (; runs < 200 && isSerial() != wanted; ++runs)
+      EXPECT_TRUE(run(*made, 2048));
+    return runs;
+  };
+  for (int i = 0; i < 30; ++i)
+    ASSERT_TRUE(run(*made, 2048));
+  EXPECT_FALSE(isSerial());
+  made->setVirtualSlowdown(1, 3);
+  EXPECT_LE(runsUntil(true), 20);
+  made->setVirtualSlowdown(1, 1);
+  EXPECT_LE(runsUntil(false), 20);
 }
 
 TEST_F(PlacementAdaptation, NoiseMovesNothing) {

@@ -1,5 +1,6 @@
 #include "runtime/device/Device.h"
 #include "test/runtime/TemporaryFolder.h"
+#include <dlfcn.h>
 #include <fstream>
 #include <gmock/gmock.h>
 
@@ -142,6 +143,23 @@ TEST_F(DeviceTest, IsNeverAskedForMoreThanItHas) {
   ASSERT_FALSE(more.isOk());
   EXPECT_EQ(more.status().code(), Code::OutOfMemory);
   EXPECT_THAT(more.status().message(), HasSubstr("1048577 bytes are needed, and 1048576 are left"));
+}
+
+// devices/stub/control.h
+TEST_F(DeviceTest, TheStubDoesWhatABenchmarkTellsIt) {
+  auto device = Device::open(spec(R"({"memory_bytes": 8192})"));
+  ASSERT_TRUE(device.isOk()) << device.status().message();
+  void *library = dlopen(STUB, RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(library, nullptr);
+  auto setFaults = reinterpret_cast<int (*)(const char *)>(dlsym(library, "dspark_stub_set_faults"));
+  ASSERT_NE(setFaults, nullptr);
+  EXPECT_EQ(setFaults(R"([{"kind": "memory", "bytes": 4096}])"), 0);
+  EXPECT_EQ((*device)->facts()->memory, 4096u);
+  EXPECT_EQ(setFaults(R"([{"kind": "worse"}])"), -1);
+  EXPECT_EQ((*device)->facts()->memory, 4096u) << "as before";
+  EXPECT_EQ(setFaults("[]"), 0);
+  EXPECT_EQ((*device)->facts()->memory, 8192u);
+  dlclose(library);
 }
 
 // After a fault or a hang nothing runs until stop(), and then everything does.
