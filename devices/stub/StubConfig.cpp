@@ -97,6 +97,7 @@ Status readRow(Reader reader, StubRow &row) {
   row.op = "*";
   reader.text("op", row.op);
   reader.texts("types", row.types);
+  reader.texts("packed", row.packed);
   reader.number("gflops", row.flopsPerSecond, 1e9);
   reader.number("gbytes_per_s", row.bytesPerSecond, 1e9);
   reader.number("launch_us", row.launch, 1e-6);
@@ -149,7 +150,7 @@ StatusOr<std::vector<StubFault>> StubConfig::parseFaults(const std::string &text
 StatusOr<StubConfig> StubConfig::load(const std::string &path) {
   StubConfig config;
   if (path.empty()) {
-    config.rows.push_back({"*", {}, 0, 0, 0});
+    config.rows.push_back({"*", {}, {}, 0, 0, 0});
     return config;
   }
   std::ifstream file(path);

@@ -12,6 +12,7 @@ namespace dspark {
 struct StubRow {
   std::string op;                                // "*": every one
   std::vector<std::string> types;                // of all operands and results; empty: any
+  std::vector<std::string> packed;               // forms of a packed operand; empty: any, and none
   double flopsPerSecond = 0, bytesPerSecond = 0; // 0: takes no time
   double launch = 0;                             // seconds
 };

@@ -10,8 +10,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kRemembered = 65536; // tickets whose seconds are known (dspark/device.h)
 
+std::string_view packedForm(const dspark_device_step &step) {
+  for (size_t i = 0; i < step.attribute_count; ++i)
+    if (const dspark_device_attribute &attribute = step.attributes[i];
+        attribute.name == std::string_view("packed") && attribute.text_length > 0)
+      return {attribute.text, attribute.text_length};
+  return "";
+}
+
 bool supports(const StubRow &row, const dspark_device_step &step) {
   if (row.op != "*" && row.op != step.op)
+    return false;
+  if (!row.packed.empty() &&
+      std::find(row.packed.begin(), row.packed.end(), packedForm(step)) == row.packed.end())
     return false;
   auto isListed = [&](const dspark_device_tensor &tensor) {
     return tensor.dtype == DSPARK_NONE || row.types.empty() ||

@@ -127,15 +127,26 @@ void Adapter::switchTo(Bucket &bucket, const std::vector<int> &to, const char *r
   bucket.agreed = 0;
 }
 
+// Of what runs now, without what crosses: tells whether anything has changed.
+double Adapter::levelOf(const Bucket &bucket) const {
+  double sum = 0;
+  for (size_t r = 0; r < bucket.current.size(); ++r)
+    sum += estimateOf(bucket, r, size_t(bucket.current[r]));
+  return sum;
+}
+
+// In most runs nothing has, and nothing is solved.
 void Adapter::reconsider(Bucket &bucket, const char *reason, bool atOnce) {
+  double level = levelOf(bucket);
+  bool isNews = std::fabs(level - bucket.solvedAt) > kNews * bucket.solvedAt;
+  bool mustSolve = bucket.isStale || isNews || atOnce;
+  if (!mustSolve && bucket.agreed == 0)
+    return;
   const AssignmentProblem &now = estimated(bucket);
   AssignmentSolution current = evaluateAssignment(now, bucket.current);
-  bool isNews = std::fabs(current.seconds - bucket.solvedAt) > kNews * bucket.solvedAt;
-  if (!bucket.isStale && !isNews && !atOnce && bucket.agreed == 0)
-    return;
-  if (bucket.isStale || isNews || atOnce) {
+  if (mustSolve) {
     bucket.favourite = solveAssignment(now).variants;
-    bucket.solvedAt = current.seconds;
+    bucket.solvedAt = level;
     bucket.isStale = false;
   }
   AssignmentSolution best = evaluateAssignment(now, bucket.favourite);
@@ -169,9 +180,9 @@ void Adapter::explore(Bucket &bucket) {
       }
     }
   }
-  std::vector<int> trial = bucket.current;
   if (most == 0)
     return;
+  std::vector<int> trial = bucket.current;
   trial[region] = int(variant);
   if (!evaluateAssignment(estimated(bucket), trial).isFeasible)
     return;

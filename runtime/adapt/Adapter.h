@@ -88,7 +88,7 @@ private:
     double ratio = 1; // measured to predicted
     int agreed = 0;
     bool isStale = true; // estimates have changed since the solver was asked
-    double solvedAt = 0; // current seconds then
+    double solvedAt = 0; // levelOf() then
   };
   struct Resource {
     bool isMarked = false, hasFailed = false;
@@ -102,6 +102,7 @@ private:
   void recall(Bucket &bucket, const LearnedBucket &learned);
   double ratioOf(const Bucket &bucket) const;
   const AssignmentProblem &estimated(Bucket &bucket) const;
+  double levelOf(const Bucket &bucket) const;
   double estimateOf(const Bucket &bucket, size_t region, size_t variant) const;
   void reconsider(Bucket &bucket, const char *reason, bool atOnce);
   void switchTo(Bucket &bucket, const std::vector<int> &to, const char *reason, double from, double seconds);

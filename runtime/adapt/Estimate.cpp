@@ -33,6 +33,9 @@ double Estimate::usual() const {
 }
 
 bool Estimate::hasDrifted() const {
+  // No median is less than the least: most measurements need no more than this.
+  if (count == 0 || window[(next + kWindow - 1) % kWindow] <= kSlower * least)
+    return false;
   double reference = usual();
   if (count < kNewest + kEnough || reference <= 0)
     return false;

@@ -2,6 +2,7 @@
 #include "planning/MachineProfile.h"
 #include "runtime/format/PlanRewrite.h"
 #include "tools/dspark-compile/Explain.h"
+#include "tools/dspark-compile/JointSearch.h"
 #include "tools/dspark-compile/PlacementSearch.h"
 #include "tools/dspark-compile/PlanRules.h"
 #include "tools/dspark-compile/PrecisionReport.h"
@@ -40,6 +41,8 @@ public:
     Status status = prepare();
     if (status.isOk())
       report = compileWithPrecision(options, precision, precisions);
+    if (status.isOk() && report.exitCode == 0 && isJoint())
+      status = searchJointly({options, precision, placementRequest()}, machine, *precisions);
     if (status.isOk() && report.exitCode == 0 && decide.asksSteps())
       status = decideSteps();
     if (!status.isOk()) {
@@ -95,10 +98,21 @@ private:
                                        "', which the catalogue has not (dspark-dump --list-kernels)");
   }
 
-  Status decideSteps() {
+  // Whether there is anything to choose for devices that the CPU's choice might not suit.
+  bool isJoint() const {
+    return !devices.empty() && !rules && precisions && precision.precision == "auto" &&
+           precision.bound.most > 0;
+  }
+
+  PlacementRequest placementRequest() const {
     PlacementRequest request{devices, calibration, 0, {}, decide.threads};
     if (precision.bound.metric == ErrorMetric::Relative)
       request.maxError = precision.bound.most;
+    return request;
+  }
+
+  Status decideSteps() {
+    PlacementRequest request = placementRequest();
     std::map<int, StepRule> wanted;
     if (rules) {
       DSPARK_ASSIGN_OR_RETURN(

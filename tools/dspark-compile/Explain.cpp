@@ -71,6 +71,16 @@ std::string explainTable(const PlanDecisions &decisions) {
     out +=
         line("device '%s' (%s): %.3g MB of weights and %.3g MB of tensors in %.3g MB\n", device.name.c_str(),
              device.kind.c_str(), device.weights * 1e-6, device.tensors * 1e-6, device.memory * 1e-6);
+  for (const DecidedSizes &other : decisions.sizes) {
+    size_t moved = 0;
+    for (size_t i = 0; i < decisions.steps.size(); ++i)
+      moved += other.devices[i] != decisions.steps[i].device;
+    std::string dims;
+    for (const auto &[name, value] : other.dims)
+      dims += (dims.empty() ? "" : ", ") + name + "=" + std::to_string(value);
+    out += line("for %s: %zu steps on other devices, %.4f ms predicted\n", dims.c_str(), moved,
+                other.seconds * 1e3);
+  }
   out += line("%zu steps: %.4f ms predicted, %.4f ms with the CPU alone (%d threads)", decisions.steps.size(),
               decisions.seconds * 1e3, decisions.cpuSeconds * 1e3, decisions.threads);
   if (!decisions.devices.empty())
@@ -79,7 +89,7 @@ std::string explainTable(const PlanDecisions &decisions) {
 }
 
 json explainJson(const PlanDecisions &decisions) {
-  json steps = json::array(), devices = json::array(), transfers = json::array();
+  json steps = json::array(), devices = json::array(), transfers = json::array(), sizes = json::array();
   for (const StepDecision &step : decisions.steps) {
     steps.push_back({{"region", step.region},
                      {"step", step.step},
@@ -110,7 +120,10 @@ json explainJson(const PlanDecisions &decisions) {
                          {"to", transfer.to},
                          {"bytes", transfer.bytes},
                          {"predicted_s", transfer.seconds}});
+  for (const DecidedSizes &other : decisions.sizes)
+    sizes.push_back({{"dims", other.dims}, {"devices", other.devices}, {"predicted_s", other.seconds}});
   return {{"steps", steps},
+          {"sizes", sizes},
           {"devices", devices},
           {"transfers", transfers},
           {"predicted_s", decisions.seconds},

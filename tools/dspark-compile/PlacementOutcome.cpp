@@ -73,7 +73,16 @@ void PlacementSearch::explain() {
       decisions.devices[size_t(variant.device) - 1].weights += decision.bytes;
     }
     decision.rejected = rejectedBy(u, decision);
+    for (size_t s = 1; s < sizes; ++s)
+      decisions.sizes[s - 1].devices.push_back(program->devices()[placements[s][size_t(decision.step)]]);
   }
+}
+
+// On the devices of two units, for all sizes.
+bool PlacementSearch::agree(size_t unit, size_t other) const {
+  size_t one = size_t(decisions.steps[unit].step), two = size_t(decisions.steps[other].step);
+  return std::all_of(placements.begin(), placements.end(),
+                     [&](const Placement &devices) { return devices[one] == devices[two]; });
 }
 
 // A region may be chosen otherwise while the plan runs, so all its steps can run on the same devices. What
@@ -94,7 +103,7 @@ void PlacementSearch::merge() {
     bool isPinned = request.forced.contains(decisions.steps[u].step);
     bool joins = !regions.empty() && regions.back().isPinned == isPinned &&
                  regions.back().units.back() + 1 == u && sum + secondsOf(u) <= most &&
-                 deviceOf(regions.back().units.back()) == deviceOf(u) &&
+                 agree(regions.back().units.back(), u) &&
                  devicesOf(regions.back().units.back()) == devicesOf(u);
     if (!joins) {
       regions.push_back({{}, isPinned});
@@ -132,12 +141,39 @@ Status PlacementSearch::write(const std::string &path) const {
           written.bytes += uint64_t(variant.bytes);
         }
       }
-      for (size_t v = 0; v < region->variants.size(); ++v)
-        if (region->variants[v]->device == deviceOf(merged.units[0]))
-          region->chosen = int(v);
+      auto chosenFor = [&](int device) {
+        for (size_t v = 0; v < region->variants.size(); ++v)
+          if (region->variants[v]->device == device)
+            return int(v);
+        return 0; // what that device can only do of other sizes
+      };
+      region->chosen = chosenFor(deviceOf(merged.units[0]));
+      for (size_t s = 0; s < sizes && isBySize(); ++s)
+        region->choices.push_back(chosenFor(placements[s][size_t(decisions.steps[merged.units[0]].step)]));
       plan.regions.push_back(std::move(region));
     }
+    if (isBySize())
+      writeSizes(plan);
   });
+}
+
+// Whether the sizes are better off with choices of their own.
+bool PlacementSearch::isBySize() const {
+  return std::any_of(placements.begin(), placements.end(),
+                     [&](const Placement &devices) { return devices != placements[0]; });
+}
+
+void PlacementSearch::writeSizes(fb::PlanT &plan) const {
+  for (size_t s = 0; s < sizes; ++s) {
+    auto entry = std::make_unique<fb::SizesT>();
+    for (const auto &[name, value] : dimsOf(s))
+      if (auto symbol = std::find(plan.symbols.begin(), plan.symbols.end(), name);
+          symbol != plan.symbols.end()) {
+        entry->symbols.push_back(int(symbol - plan.symbols.begin()));
+        entry->sizes.push_back(value);
+      }
+    plan.sizes.push_back(std::move(entry));
+  }
 }
 
 } // namespace dspark

@@ -9,6 +9,7 @@ namespace {
 // Steps are measured for so long, but in three runs at least.
 constexpr double kMeasureSeconds = 0.3;
 constexpr int kLeastRuns = 3;
+
 // Of a step whose precision nobody chose: that of its packed weights, else of its result.
 std::string precisionOf(const BoundStep &step) {
   Attrs attrs(step.step->attrs);
@@ -27,18 +28,16 @@ StatusOr<PlanDecisions> PlacementSearch::run(const std::string &plan, const Plac
     DSPARK_RETURN_IF_ERROR(rewritePlan(plan, [&](fb::PlanT &edited) {
       edited.devices.clear();
       edited.regions.clear();
+      edited.sizes.clear();
       for (const DeviceSpec &spec : request.devices) {
         edited.devices.push_back(std::make_unique<fb::DeviceT>());
         edited.devices.back()->name = spec.name;
       }
     }));
   DSPARK_RETURN_IF_ERROR(search.open(plan));
-  DSPARK_RETURN_IF_ERROR(search.measure());
-  search.describeAll();
-  DSPARK_RETURN_IF_ERROR(search.addVariants());
-  DSPARK_RETURN_IF_ERROR(search.force());
-  DSPARK_RETURN_IF_ERROR(search.validateDevices());
-  DSPARK_RETURN_IF_ERROR(search.solve());
+  DSPARK_RETURN_IF_ERROR(search.runAll());
+  for (size_t size = search.sizes; size-- > 0;)
+    DSPARK_RETURN_IF_ERROR(search.decideFor(size));
   DSPARK_RETURN_IF_ERROR(search.validateChoice());
   search.explain();
   search.merge();
@@ -64,31 +63,68 @@ Status PlacementSearch::open(const std::string &plan) {
     decisions.devices.push_back({device.name(), device.kind(), double(facts.memory), 0, 0});
     limits.push_back(double(facts.memory_left));
   }
+  for (const auto &[name, values] : request.calibration.dims)
+    if (calibration.isSynthetic() && !request.devices.empty())
+      sizes = std::min(std::max(sizes, values.size()), kMaxPlanSizes);
+  placements.resize(sizes);
   decisions.threads = session->threads();
   decisions.profile = machine.source;
   return Status::ok();
 }
 
-// The CPU's results on all sets, and its times on the first.
-Status PlacementSearch::measure() {
-  for (size_t set = 0; set < calibration.sets(); ++set) {
+Status PlacementSearch::decideFor(size_t wanted) {
+  size = wanted;
+  decisions.steps.clear();
+  decisions.transfers.clear();
+  profile.clear();
+  unitSteps.clear();
+  refusals.clear();
+  DSPARK_RETURN_IF_ERROR(measure());
+  describeAll();
+  DSPARK_RETURN_IF_ERROR(addVariants());
+  DSPARK_RETURN_IF_ERROR(force());
+  DSPARK_RETURN_IF_ERROR(validateDevices());
+  DSPARK_RETURN_IF_ERROR(solve());
+  placements[size] = placement();
+  if (size > 0)
+    decisions.sizes.insert(decisions.sizes.begin(),
+                           {dimsOf(size), {}, evaluateAssignment(problem, chosen).seconds});
+  return Status::ok();
+}
+
+std::map<std::string, int64_t> PlacementSearch::dimsOf(size_t wanted) const {
+  std::map<std::string, int64_t> dims;
+  for (const auto &[name, values] : request.calibration.dims)
+    dims[name] = values[wanted % values.size()];
+  return dims;
+}
+
+// The CPU's results.
+Status PlacementSearch::runAll() {
+  session->place({});
+  for (size_t set = 0; set < calibration.sets() && !request.devices.empty(); ++set) {
     DSPARK_ASSIGN_OR_RETURN(OutputNumbers numbers, calibration.run(*session, set));
     expected.push_back(std::move(numbers));
-    if (request.devices.empty())
-      break;
   }
+  return Status::ok();
+}
+
+// The CPU's times; sets take sizes by turns.
+Status PlacementSearch::measure() {
+  session->place({});
+  DSPARK_RETURN_IF_ERROR(calibration.run(*session, size).status());
   session->setProfile(&profile);
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kMeasureSeconds);
   Status status;
   for (int i = 0; status.isOk() && (i < kLeastRuns || std::chrono::steady_clock::now() < end); ++i)
-    status = calibration.run(*session, 0).status();
+    status = calibration.run(*session, size).status();
   session->setProfile(nullptr);
   DSPARK_RETURN_IF_ERROR(status);
   DSPARK_ASSIGN_OR_RETURN(bound, bind());
   return Status::ok();
 }
 
-StatusOr<BoundPlan> PlacementSearch::bind() { return calibration.bind(*session, 0, decisions.shapes); }
+StatusOr<BoundPlan> PlacementSearch::bind() { return calibration.bind(*session, size, decisions.shapes); }
 
 StepDecision PlacementSearch::describe(const BoundStep &step, double footprint) const {
   StepDecision decision;

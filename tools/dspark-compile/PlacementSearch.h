@@ -1,9 +1,10 @@
-// Chooses the device of every step of a plan: the CPU's times are measured, the devices tell theirs, the
-// solver weighs them with what crosses between and with the devices' memory, and runs confirm that every
-// device computes what the CPU computes.
+// Chooses the device of every step of a plan, for each of the sizes that are asked for: the CPU's times are
+// measured, the devices tell theirs, the solver weighs them with what crosses between and with the devices'
+// memory, and runs confirm that every device computes what the CPU computes.
 #pragma once
 #include "planning/MachineProfile.h"
 #include "runtime/executor/PlacementProblem.h"
+#include "runtime/format/PlanRewrite.h"
 #include "tools/dspark-compile/Calibration.h"
 #include "tools/dspark-compile/PlanDecisions.h"
 #include <map>
@@ -29,6 +30,10 @@ private:
   PlacementSearch(const PlacementRequest &request, const MachineProfile &machine)
       : request(request), machine(machine) {}
   Status open(const std::string &plan);
+  Status decideFor(size_t size);
+  std::map<std::string, int64_t> dimsOf(size_t size) const;
+  bool isOfSize(size_t set) const { return set % sizes == size; }
+  Status runAll();
   Status measure();
   StepDecision describe(const BoundStep &step, double footprint) const;
   void describeAll();
@@ -46,7 +51,10 @@ private:
   void explain();
   std::string rejectedBy(size_t unit, StepDecision &decision);
   void merge();
+  bool agree(size_t unit, size_t other) const;
   Status write(const std::string &plan) const;
+  bool isBySize() const;
+  void writeSizes(fb::PlanT &plan) const;
   Placement placement() const;
   Placement placementOn(int device, std::span<const size_t> units) const;
   int deviceOf(size_t unit) const;
@@ -56,8 +64,9 @@ private:
   std::shared_ptr<const Program> program;
   std::unique_ptr<Session> session;
   Calibration calibration;
-  std::vector<OutputNumbers> expected;
-  BoundPlan bound; // of the CPU alone
+  std::vector<OutputNumbers> expected; // by set
+  size_t sizes = 1, size = 0; // how many there are; the one that is being decided for, the first one last
+  BoundPlan bound;            // of the CPU alone
   Profile profile;
   PlanDecisions decisions; // one entry per unit
   std::vector<const BoundStep *> unitSteps;
@@ -65,6 +74,7 @@ private:
   std::vector<std::vector<std::string>> refusals; // by unit and device
   std::vector<int> chosen;                        // by region of the problem
   std::vector<double> limits;                     // by device, without the CPU: bytes of its memory
+  std::vector<Placement> placements;              // by size
   struct Merged {
     std::vector<size_t> units;
     bool isPinned; // by a rule

@@ -1,7 +1,9 @@
 // What a compile has decided for every step of a plan, and what it did not choose: what --explain shows,
 // --save-plan-rules writes and remarks say.
 #pragma once
+#include <cstdint>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,10 +44,18 @@ struct DecidedTransfer {
   double bytes = 0, seconds = 0;
 };
 
+/// What was decided for further sizes of the inputs.
+struct DecidedSizes {
+  std::map<std::string, int64_t> dims; // of symbols
+  std::vector<std::string> devices;    // by PlanDecisions::steps
+  double seconds = 0;                  // predicted for a run
+};
+
 struct PlanDecisions {
   std::vector<StepDecision> steps;
   std::vector<DecidedDevice> devices; // beside the CPU
   std::vector<DecidedTransfer> transfers;
+  std::vector<DecidedSizes> sizes;    // beside those of `shapes`
   double seconds = 0, cpuSeconds = 0; // predicted for a run, and with the CPU alone; transfers counted
   double error = 0;                   // of the outputs with the devices, relative to the CPU's
   int threads = 1;

@@ -1,5 +1,6 @@
 // dspark-dump: shows what is in a plan file. See docs/dspark-dump.md.
 #include "runtime/executor/PlacementProblem.h"
+#include "runtime/executor/Session.h"
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
@@ -157,10 +158,20 @@ json Dump::placement() const {
       variants.push_back({{"device", program.devices()[size_t(variant.device)]},
                           {"predicted_s", variant.seconds},
                           {"weight_bytes", variant.bytes}});
+    json choices = json::array();
+    for (int variant : region.choices)
+      choices.push_back(program.devices()[size_t(region.variants[size_t(variant)].device)]);
     regions.push_back({{"steps", region.steps},
                        {"variants", variants},
                        {"chosen", program.devices()[size_t(region.variants[size_t(region.chosen)].device)]},
+                       {"choices", choices},
                        {"pinned", region.isPinned}});
+  }
+  json sizes = json::array();
+  for (const SizesInfo &entry : program.sizes()) {
+    json &dims = sizes.emplace_back(json::object());
+    for (auto [symbol, size] : entry)
+      dims[program.symbols()[size_t(symbol)]] = size;
   }
   for (const Crossing &crossing : crossingsOf(program, chosen))
     crossings.push_back({{"value", valueText(program, crossing.value)},
@@ -168,7 +179,7 @@ json Dump::placement() const {
                          {"to", program.devices()[size_t(crossing.to)]},
                          {"after_step", crossing.step},
                          {"first_use", crossing.firstUse}});
-  return {{"devices", devices}, {"regions", regions}, {"transfers", crossings}};
+  return {{"devices", devices}, {"regions", regions}, {"sizes", sizes}, {"transfers", crossings}};
 }
 
 json Dump::values() const {
@@ -284,6 +295,17 @@ void printStep(const json &step, int indent) {
   }
 }
 
+// "cpu for rows=1, npu for rows=64".
+std::string choicesText(const json &sizes, const json &choices) {
+  std::string text;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    text += (i ? ", " : "") + choices[i].get<std::string>() + " for";
+    for (const auto &[name, size] : sizes[i].items())
+      text += " " + name + "=" + size.dump();
+  }
+  return text;
+}
+
 void printPlacement(const json &dump) {
   for (const json &device : dump["devices"])
     std::cout << "device   " << device["name"].get<std::string>() << " (" << device["kind"].get<std::string>()
@@ -297,6 +319,8 @@ void printPlacement(const json &dump) {
       std::cout << " " << variant["device"].get<std::string>() << " "
                 << variant["predicted_s"].get<double>() * 1e6 << " us";
     std::cout << "\n";
+    if (!region["choices"].empty())
+      std::cout << "choices  " << choicesText(dump["sizes"], region["choices"]) << "\n";
   }
   for (const json &crossing : dump["transfers"])
     std::cout << "transfer " << crossing["value"].get<std::string>() << " from "

@@ -20,7 +20,6 @@ struct State {
 
 struct Run {
   double seconds = 0;        // of the whole, by the true times: what failed before counts, and canaries
-  double cpuSeconds = 0;     // of the calling thread, really
   std::vector<int> variants; // by region, as RegionProblem has them
   bool hasAnswer = true, isRight = true;
 };

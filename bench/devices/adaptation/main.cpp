@@ -1,26 +1,28 @@
 // How a running plan adapts: scripted changes of the machine, noise, a long trace of mixed changes, the cost
 // of adapting, and what the next process knows. bench/adaptation makes the plan and says what is printed.
 //
-//   bench_adaptation PLAN NAME=LIBRARY.so,CONFIG SYMBOL=LARGE,SMALL [SEEDS]
+//   bench_adaptation PLAN NAME=LIBRARY.so,CONFIG SYMBOL=USUAL,SMALL,LARGE [SEEDS]
+//
+// Adapting is weighed against runs of the large size: it takes a few microseconds, whatever the size.
 #include "bench/devices/adaptation/Experiments.h"
-#include <charconv>
+#include "tools/dspark-rt/OptionTexts.h"
 #include <iostream>
 
 using namespace dspark;
 using namespace dspark::bench;
 
 int main(int argc, char **argv) {
-  std::string dims = argc > 3 ? argv[3] : "";
-  size_t equals = dims.find('='), comma = dims.find(',', equals);
-  if (argc < 4 || comma == dims.npos) {
-    std::cerr << "usage: bench_adaptation PLAN NAME=LIBRARY.so,CONFIG SYMBOL=LARGE,SMALL [SEEDS]\n";
+  std::map<std::string, std::vector<int64_t>> dims;
+  Status status = argc > 3 ? parseDimSizes({argv[3]}, dims, "SYMBOL") : invalidArgument("too few arguments");
+  if (!status.isOk() || dims.begin()->second.size() != 3) {
+    std::cerr << "usage: bench_adaptation PLAN NAME=LIBRARY.so,CONFIG SYMBOL=USUAL,SMALL,LARGE [SEEDS]\n";
     return 1;
   }
   MachineOptions options;
   options.plan = argv[1];
   options.device = argv[2];
-  for (const std::string &number : {dims.substr(equals + 1, comma - equals - 1), dims.substr(comma + 1)})
-    options.sizes.push_back({{dims.substr(0, equals), std::atoll(number.c_str())}});
+  for (int64_t size : dims.begin()->second)
+    options.sizes.push_back({{dims.begin()->first, size}});
   StatusOr<bool> isGood = runExperiments(options, argc > 4 ? std::max(1, std::atoi(argv[4])) : 5);
   if (!isGood.isOk())
     std::cerr << "bench_adaptation: " << isGood.status().message() << "\n";
