@@ -253,6 +253,8 @@ TEST_F(PlacementAdaptation, ThreadsAreChosenByRegion) {
   EXPECT_FALSE(isSerial());
   made->setVirtualSlowdown(1, 3);
   EXPECT_LE(runsUntil(true), 20);
+  for (int i = 0; i < 20; ++i) // canaries confirm it
+    ASSERT_TRUE(run(*made, 2048));
   made->setVirtualSlowdown(1, 1);
   EXPECT_LE(runsUntil(false), 20);
 }
