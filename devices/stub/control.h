@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* What goes wrong from now on with all open stubs: the list `faults` of a configuration (docs/devices.md) as JSON, launches
- * counted from now. Returns 0, or -1 if it is no such list; then nothing changes. */
+/* What goes wrong from now on with all open stubs: the list `faults` of a configuration (docs/devices.md) as
+ * JSON, launches counted from now. Returns 0, or -1 if it is no such list; then nothing changes. */
 DSPARK_API int dspark_stub_set_faults(const char *faults);
 
 /* Seconds that the commands of all open stubs have taken so far, as they said. */

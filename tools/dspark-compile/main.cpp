@@ -119,9 +119,10 @@ int main(int argc, char **argv) {
   app.add_flag("--speculation,!--no-speculation", options.speculates,
                "whether dspark-rt guesses unless it is told (default)")
       ->excludes(drafts);
-  app.add_option("--precision", precision.precision,
-                 "auto (default: f32, and fewer bits as far as --max-error allows), f32, or fewer bits "
-                 "everywhere: int8 (weights, rows by 32), int8_static (weights and activations), int4, f16, bf16")
+  app.add_option(
+         "--precision", precision.precision,
+         "auto (default: f32, and fewer bits as far as --max-error allows), f32, or fewer bits "
+         "everywhere: int8 (weights, rows by 32), int8_static (weights and activations), int4, f16, bf16")
       ->check(CLI::IsMember({"auto", "f32", "int8", "int8_static", "int4", "f16", "bf16"}));
   app.add_option(
       "--max-error", bound,
