@@ -140,7 +140,7 @@ private:
   }
 
   Status followTraces() {
-    double worstRegret = 0, leastGain = INFINITY;
+    double worstRegret = -INFINITY, leastGain = INFINITY;
     for (int seed = 1; seed <= seeds; ++seed) {
       DSPARK_ASSIGN_OR_RETURN(auto made, machine(unsigned(seed)));
       std::vector<std::vector<int>> plans; // that do not change: the best of every state
@@ -171,10 +171,10 @@ private:
   Status countOverhead() {
     DSPARK_ASSIGN_OR_RETURN(auto made, machine(1));
     made->enter({.size = 2});
-    stay(*made, kWarm);
+    stay(*made, kGood);
     double adapting = 0, running = 0;
     made->session().countAdaptation(&adapting);
-    constexpr int kRuns = 300;
+    constexpr int kRuns = 100;
     for (int i = 0; i < kRuns; ++i)
       running += step(*made).seconds;
     std::printf("adapting takes %.1f us of CPU time per run, %.2f %% of a run of %.2f ms (at most %.1f %%)\n",

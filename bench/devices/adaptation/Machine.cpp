@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <dlfcn.h>
+#include <numeric>
 
 namespace dspark::bench {
 namespace {
@@ -127,8 +128,9 @@ Status Machine::learnSizes() {
     takeVirtualTimes(*program, bound, *regions, options.threads, size.problem);
     session->place(chosenPlacement(*program));
     DSPARK_ASSIGN_OR_RETURN(BoundPlan placed, session->bind(given));
-    for (uint64_t bytes : placed.deviceBytes)
-      tensorBytes = std::max(tensorBytes, double(bytes));
+    if (sizes.size() == 1) // what fits changes while inputs have the usual size
+      tensorBytes =
+          double(std::accumulate(placed.deviceBytes.begin(), placed.deviceBytes.end(), uint64_t(0)));
   }
   return Status::ok();
 }
