@@ -187,7 +187,10 @@ DSPARK_SIMD void addGroup(const uint8_t *lines, const RowCursors<Max, R> &rows, 
 constexpr int rowsAtOnce(CodeKind kind, int, int) { return kind == CodeKind::U8 ? 8 : 4; }
 #elif defined(__AVX2__)
 constexpr int rowsAtOnce(CodeKind, int max, int groups) {
-  return max > 63 ? 2 : max > 15 && groups * max <= 48 && !isCentred(max, int(kQuads) / groups) ? 3 : 4;
+  return max > 63                                                                  ? 2
+         : max > 15 && groups * max <= 48 && !isCentred(max, int(kQuads) / groups) ? 3
+         : max <= 15                                                               ? 6
+                                                                                   : 4;
 }
 #else
 constexpr int rowsAtOnce(CodeKind, int, int) { return 2; }
