@@ -81,7 +81,10 @@ def feeds(path, batch, past, length, padding=2):
     result = {}
     for value in onnx.load(path, load_external_data=False).graph.input:
         shape, kind = sizes(value, dims), onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        if value.name in known:
+        if value.name == "attention_mask" and shape[1] != everything:  # an encoder's: nothing is past
+            result[value.name] = np.ones(shape, kind)
+            result[value.name][1:, -padding:] = 0 if shape[1] > padding else 1
+        elif value.name in known:
             result[value.name] = known[value.name].astype(kind)
         elif value.name == "encoder_attention_mask" or value.name.endswith("type_ids"):
             result[value.name] = np.full(shape, value.name == "encoder_attention_mask", kind)
