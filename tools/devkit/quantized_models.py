@@ -143,9 +143,11 @@ def noise(shape, count=4):
     return [{"x": random.standard_normal(shape).astype(np.float32)} for _ in range(count)]
 
 
-def quantize(source, target, form, batches):
-    """Writes the quantised form of the model file `source`, calibrated on `batches` of feeds."""
+def quantize(source, target, form, batches, types=None):
+    """Writes the quantised form of the model file `source`, calibrated on `batches` of feeds; `types` are the operators to quantise, if
+    not all."""
     format, options = FORMS[form]
+    options = options | ({"op_types_to_quantize": types} if types else {})
     logging.disable(logging.WARNING)
     with contextlib.redirect_stdout(io.StringIO()):
         if format is None:

@@ -20,7 +20,9 @@ OWN = ".own"
 NEAR = 5e-3  # of a step: what EQUAL is, in steps of 1/255
 
 
-DYNAMIC, STATIC = ("DynamicQuantizeLinear", "STFT"), ("QuantizeLinear",)
+DYNAMIC = ("DynamicQuantizeLinear", "STFT")
+STATIC = ("QuantizeLinear", "QGemm", *(f"QLinear{kind}" for kind in (
+    "Conv", "MatMul", "Add", "Mul", "Softmax", "Concat", "AveragePool", "GlobalAveragePool", "LeakyRelu", "Sigmoid", "Where")))
 
 
 def breaks(model, kinds=DYNAMIC):
@@ -98,7 +100,7 @@ def difference(got, want):
     if got.shape != want.shape:
         return np.inf
     apart = np.max(np.abs(got.astype(np.float64) - want), initial=0)
-    if got.dtype == np.uint8 and apart <= 1:
+    if got.dtype in (np.uint8, np.int8) and apart <= 1:
         return 0.0
     return float(apart / (np.max(np.abs(want), initial=0) or 1))
 
@@ -128,7 +130,7 @@ def explain(path, feeds, reference, isa=None, tolerance=TOLERANCE):
 
 
 def explainStatic(path, feeds, reference):
-    """The same of QDQ forms: from the other engine's bytes each stretch gives its bytes, to a step."""
+    """The same of QDQ and QOperator forms: from the other engine's bytes each stretch gives its bytes, to a step."""
     with tempfile.TemporaryDirectory(prefix="dspark-ties-") as place:
         model, exposing = onnx.load(path), pathlib.Path(place) / "model.onnx"
         found = breaks(model, STATIC)

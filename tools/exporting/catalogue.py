@@ -19,6 +19,8 @@ SOURCES = {source.name: source for source in [*vision.SOURCES, *text.SOURCES, *r
 # Each network in four forms of onnxruntime.quantization, from the exporter named.
 QUANTISED = {"resnet50": "dynamo", "mobilenet-v3": "torchscript", "vit-b16": "torchscript", "bert": "dynamo", "gpt2": "torchscript",
              "t5-encoder": "torchscript"}
+# Of T5 the products alone: what the quantiser makes of its relative positions, which are computed in f32, are no indices.
+QUANTISED_TYPES = {"t5-encoder": ["MatMul"]}
 FORMS = {"dynamic": "dynamic", "qdq": "qdq-u8-channel", "qoperator": "qoperator-u8"}
 
 
@@ -65,7 +67,7 @@ def quantisedJob(network, form):
         with tempfile.TemporaryDirectory() as place:
             plain = pathlib.Path(place) / "model.onnx"
             onnx.save(withoutShapes(model), plain)
-            quantized_models.quantize(plain, folder / "model.onnx", FORMS[form], feeds[:1])
+            quantized_models.quantize(plain, folder / "model.onnx", FORMS[form], feeds[:1], QUANTISED_TYPES.get(network))
         return feeds
 
     return Job(f"{network}-{form}", network, f"onnxruntime.quantization {FORMS[form]}", "dynamic" if form == "dynamic" else "static", write)
