@@ -14,6 +14,7 @@
 #include "kernels/conv/conv_f32.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/conv/winograd.h"
+#include "kernels/conv/winograd_scratch.h"
 #include "kernels/matmul/gemm.h"
 #include <algorithm>
 
@@ -23,13 +24,6 @@ namespace {
 constexpr int64_t kMaxRows = 96; // tiles of one product
 // Transformed filters that are read from the L2 or L3 cache, transformed inputs that stay in the L2 cache.
 constexpr int64_t kFilterFloats = 160 * 1024, kInputFloats = 48 * 1024;
-
-int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t shareOf(int64_t all, int64_t part, int64_t parts) { return all * part / parts; }
-
-// Floats from one of the 36 matrices to the next: an odd number of cache lines, so that a transform's 36
-// streams lie in different sets of the cache.
-int64_t spaced(int64_t floats) { return ceilOf(floats, 16) / 2 * 32 + 16; }
 
 struct State {
   ConvPlan conv;
@@ -42,12 +36,6 @@ struct State {
   int64_t filters, inputs, products, zeros; // offsets into a thread's scratch, in floats
 };
 static_assert(sizeof(State) <= 512);
-
-int64_t take(int64_t &used, int64_t floats) {
-  int64_t at = used;
-  used += (floats + 15) / 16 * 16;
-  return at;
-}
 
 // Multiply-adds of an image, and what the transforms take expressed in them (measured on Zen 3: bounded by
 // 36 stores per vector of channels and tile, partly to the L3 cache, and by those of a vector of filters).
@@ -190,10 +178,10 @@ int64_t planScratch(State &state) {
   state.inputPoint = spaced(state.inputRow * (first ? rows : state.tiles));
   state.filterPoint = spaced(state.conv.inChannels * kPanel);
   state.productPoint = spaced(rows * state.panelGroup * kPanel);
-  state.filters = take(used, first ? 0 : kWinogradPerPair * state.panelGroup * state.filterPoint);
-  state.inputs = take(used, first ? kWinogradPoints * state.inputPoint : 0);
-  state.products = take(used, kWinogradPoints * state.productPoint);
-  state.zeros = take(used, state.conv.inChannels);
+  state.filters = takeFloats(used, first ? 0 : kWinogradPerPair * state.panelGroup * state.filterPoint);
+  state.inputs = takeFloats(used, first ? kWinogradPoints * state.inputPoint : 0);
+  state.products = takeFloats(used, kWinogradPoints * state.productPoint);
+  state.zeros = takeFloats(used, state.conv.inChannels);
   return used;
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/conv/conv_integer.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/conv/qwinograd.h"
+#include "kernels/conv/winograd_scratch.h"
 #include "kernels/matmul/integer_result.h"
 #include <algorithm>
 #include <cstring>
@@ -22,9 +23,6 @@ constexpr int64_t kMaxRows = 96;          // tiles of one product
 constexpr int64_t kInputBytes = 32 << 20; // transformed inputs; more would go to memory and back
 constexpr int64_t kTileSums = kQWinogradOut * kQWinogradOut * kIntegerColumns;
 
-int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t shareOf(int64_t all, int64_t part, int64_t parts) { return all * part / parts; }
-
 struct State {
   ConvPlan conv;
   int64_t tileRows, tileColumns, tiles; // per image; all
@@ -34,12 +32,6 @@ struct State {
   int64_t wide, products, sums, padding; // offsets into a thread's scratch, in bytes; the filters come first
 };
 static_assert(sizeof(State) <= 512);
-
-// Elements from one of the 36 matrices to the next: an odd number of cache lines, so that a transform's 36
-// streams lie in different sets of the cache.
-int64_t spaced(int64_t elements, int64_t perLine) {
-  return (ceilOf(elements, perLine) / 2 * 2 + 1) * perLine;
-}
 
 int64_t tilesOf(const ConvPlan &conv) {
   return conv.batch * ceilOf(conv.out[1], kQWinogradOut) * ceilOf(conv.out[2], kQWinogradOut);

@@ -11,6 +11,7 @@
 #include "kernels/conv/conv_f32.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/conv/winograd_line.h"
+#include "kernels/conv/winograd_scratch.h"
 #include "kernels/matmul/gemm.h"
 #include <algorithm>
 
@@ -19,13 +20,6 @@ namespace {
 
 constexpr int64_t kMaxRows = 96;            // tiles of one product
 constexpr int64_t kInputFloats = 48 * 1024; // transformed inputs that stay in the L2 cache
-
-int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t shareOf(int64_t all, int64_t part, int64_t parts) { return all * part / parts; }
-
-// Floats from one of the eight matrices to the next: an odd number of cache lines, so that they lie in
-// different sets of the cache.
-int64_t spaced(int64_t floats) { return ceilOf(floats, 16) / 2 * 32 + 16; }
 
 // Where the axis lies among pixels: pixel (outer, position, inner) of `inner` lines side by side.
 struct Lines {
@@ -83,12 +77,6 @@ struct State {
   int64_t inputs, products, zeros; // offsets into a thread's scratch, in floats
 };
 static_assert(sizeof(State) <= 512);
-
-int64_t take(int64_t &used, int64_t floats) {
-  int64_t at = used;
-  used += (floats + 15) / 16 * 16;
-  return at;
-}
 
 // A tile's first output; the next is `dilation` positions further.
 struct Place {
@@ -215,9 +203,9 @@ void prepareConvLine(const KernelCall &call, KernelWork &work) {
   state.inputPoint = spaced(state.inputRow * rows);
   state.filterPoint = spaced(conv.inChannels * kPanel);
   state.productPoint = spaced(rows * state.panelGroup * kPanel);
-  state.inputs = take(used, kLinePoints * state.inputPoint);
-  state.products = take(used, kLinePoints * state.productPoint);
-  state.zeros = take(used, conv.inChannels);
+  state.inputs = takeFloats(used, kLinePoints * state.inputPoint);
+  state.products = takeFloats(used, kLinePoints * state.productPoint);
+  state.zeros = takeFloats(used, conv.inChannels);
   work.scratchPerThread = size_t(used) * sizeof(float);
   work.scratchShared = size_t(state.panels * kLinePoints * state.filterPoint) * sizeof(float);
   work.phases = 2;
