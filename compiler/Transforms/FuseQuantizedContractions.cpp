@@ -1,9 +1,9 @@
 // Contractions of dequantised operands multiply the bytes, with the model's own scales:
 //
 //   quantize(bound(matmul or conv(dequantize(x), dequantize(w)) + b)) -> qlinear_matmul or qlinear_conv
-//   cast(matmul_integer or conv_integer(...)) * scale (+ b)           -> the same with f32 result
+//   cast(matmul_integer or conv_integer(...) (+ n)) * scale (+ b)     -> the same with f32 result
 //
-// where `bound` is a relu or clip, or missing. A product that nothing quantises gives f32 as well. Sums of
+// where `bound` is a relu or clip, or missing, and n a bias in units of the sums. A product that nothing quantises gives f32 as well. Sums of
 // products are whole numbers here, which the f32 form rounds, and scales are multiplied into one: where a
 // result of the f32 form lies within about (K + 4) * 2^-24 of the sum of magnitudes of a tie, it may differ
 // by one step.
@@ -120,8 +120,8 @@ private:
     return tail;
   }
 
-  // add(value, b) with b [N] after a matmul, [1, C, 1 ...] after an integer convolution.
-  bool takeBias(Operation *op, Operation *user, Value value, Tail &tail) {
+  // add(value, b) with b [N] after a matmul, [1, C, 1 ...] after an integer convolution, of the given type.
+  bool takeBias(Operation *op, Operation *user, Value value, Tail &tail, DType type = DType::F32) {
     auto add = dyn_cast<ir::BinaryOp>(user);
     auto kernel = dyn_cast<ir::KernelOp>(op);
     if (!add || add.getKind() != "add" || !(kernel || isa<ir::MatmulOp>(op)))
@@ -129,7 +129,7 @@ private:
     bool isConv = kernel && kernel.getName() == "conv_integer";
     Value other = add.getInputs()[add.getInputs()[0] == value ? 1 : 0];
     const TensorInfo &result = analysis.info(value), &addend = analysis.info(other);
-    if (addend.type != DType::F32 || !addend.hasRank || !result.hasRank || result.rank() < 2 ||
+    if (addend.type != type || !addend.hasRank || !result.hasRank || result.rank() < 2 ||
         addend.rank() != (isConv ? result.rank() : 1))
       return false;
     int channels = isConv ? 1 : 0;
@@ -213,16 +213,20 @@ private:
       Operation *user = value.hasOneUse() ? *value.user_begin() : nullptr;
       return user && user->getBlock() == op->getBlock() ? user : nullptr;
     };
-    auto cast = dyn_cast_or_null<ir::CastOp>(soleUser(op->getResult(0)));
+    Tail tail;
+    Value sums = op->getResult(0);
+    if (Operation *user = soleUser(sums); user && takeBias(op, user, sums, tail, DType::I32))
+      sums = user->getResult(0);
+    auto cast = dyn_cast_or_null<ir::CastOp>(soleUser(sums));
     if (!cast || !isF32(cast->getResult(0)))
       return;
     auto mul = dyn_cast_or_null<ir::BinaryOp>(soleUser(cast->getResult(0)));
     if (!mul || mul.getKind() != "mul")
       return;
     Value scale = mul.getInputs()[mul.getInputs()[0] == cast->getResult(0) ? 1 : 0];
-    Tail tail;
     tail.last = mul;
-    if (Operation *user = soleUser(mul->getResult(0)); user && takeBias(op, user, mul->getResult(0), tail))
+    if (Operation *user = soleUser(mul->getResult(0));
+        user && !tail.bias && takeBias(op, user, mul->getResult(0), tail))
       tail.last = user;
     builder.setInsertionPoint(tail.last);
     std::optional<std::pair<Value, Value>> factors = factorsOf(op.getLoc(), scale);

@@ -88,3 +88,29 @@ func.func @dynamic(%x: tensor<?x8xf32>, %bias: tensor<4xf32>) -> tensor<?x4xf32>
   %4 = dspark.binary(%3, %bias) {kind = "add"} : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
   return %4 : tensor<?x4xf32>
 }
+
+
+// -----
+
+// A bias in units of the sums, which dynamically quantised exports add before the cast; one that is not per channel stays.
+// CHECK-LABEL: @whole_bias
+func.func @whole_bias(%x: tensor<1x3x?xui8>, %xs: tensor<f32>, %xz: tensor<ui8>, %bias: tensor<1x4x1xi32>, %each: tensor<1x4x2xi32>) -> (tensor<1x4x?xf32>, tensor<1x4x2xf32>) {
+  // CHECK: %[[B:.*]] = dspark.reshape(%arg3, {{.*}} -> tensor<4xi32>
+  // CHECK: dspark.qlinear_conv(%arg0, %arg1, %arg2, {{.*}}, %[[B]]) {pads = array<i64: 1, 1>} {{.*}} -> tensor<1x4x?xf32>
+  // CHECK: dspark.kernel "conv_integer"
+  // CHECK: dspark.binary({{.*}}, %arg4) {kind = "add"}
+  %w = dspark.weight @w : tensor<4x3x3xui8>
+  %ws = dspark.constant dense<0.5> : tensor<f32>
+  %wz = dspark.constant dense<120> : tensor<ui8>
+  %scale = dspark.binary(%xs, %ws) {kind = "mul"} : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %0 = dspark.kernel "conv_integer"(%x, %w, %xz, %wz) {pads = array<i64: 1, 1>} : (tensor<1x3x?xui8>, tensor<4x3x3xui8>, tensor<ui8>, tensor<ui8>) -> tensor<1x4x?xi32>
+  %1 = dspark.binary(%0, %bias) {kind = "add"} : (tensor<1x4x?xi32>, tensor<1x4x1xi32>) -> tensor<1x4x?xi32>
+  %2 = dspark.cast(%1) {to = 1 : i64} : (tensor<1x4x?xi32>) -> tensor<1x4x?xf32>
+  %3 = dspark.binary(%2, %scale) {kind = "mul"} : (tensor<1x4x?xf32>, tensor<f32>) -> tensor<1x4x?xf32>
+  %y = dspark.weight @y : tensor<1x3x2xui8>
+  %4 = dspark.kernel "conv_integer"(%y, %w, %xz, %wz) {pads = array<i64: 1, 1>} : (tensor<1x3x2xui8>, tensor<4x3x3xui8>, tensor<ui8>, tensor<ui8>) -> tensor<1x4x2xi32>
+  %5 = dspark.binary(%4, %each) {kind = "add"} : (tensor<1x4x2xi32>, tensor<1x4x2xi32>) -> tensor<1x4x2xi32>
+  %6 = dspark.cast(%5) {to = 1 : i64} : (tensor<1x4x2xi32>) -> tensor<1x4x2xf32>
+  %7 = dspark.binary(%6, %scale) {kind = "mul"} : (tensor<1x4x2xf32>, tensor<f32>) -> tensor<1x4x2xf32>
+  return %3, %7 : tensor<1x4x?xf32>, tensor<1x4x2xf32>
+}

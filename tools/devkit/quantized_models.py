@@ -111,7 +111,27 @@ def recurrent(seed):
     return net.model(y, 4)
 
 
+def whole_bias(seed):
+    """Dilated 1-D convolutions as earlier quantisers wrote them: bytes from DynamicQuantizeLinear, and the bias, in units of the sums,
+    added before the cast."""
+    net = Net(seed, [1, 24, 50])
+    x = "x"
+    for inputs, outputs, dilation in [(24, 40, 1), (40, 19, 3)]:
+        out = [f"v{len(net.nodes)}{part}" for part in ("", "_scale", "_zero")]
+        net.nodes.append(helper.make_node("DynamicQuantizeLinear", [x], out))
+        weights = net.constant(net.random.integers(60, 190, (outputs, inputs, 5), np.uint8))
+        scale = net.add("Mul", out[1], net.constant(np.float32(0.01)))
+        bias = net.add("Cast", net.add("Floor", net.add("Div", net.weight(outputs, scale=0.5), scale)), to=TensorProto.INT32)
+        sums = net.add("ConvInteger", out[0], weights, out[2], net.constant(np.uint8(125)), kernel_shape=[5], dilations=[dilation],
+                       pads=[2 * dilation] * 2)
+        sums = net.add("Add", sums, net.add("Reshape", bias, net.constant(np.array([1, -1, 1], np.int64))))
+        x = net.add("Mul", net.add("Cast", sums, to=TensorProto.FLOAT), scale)
+    return net.model(x, 3)
+
+
 NETS = {"residual": residual, "mobile": mobile, "encoder": encoder, "recurrent": recurrent}
+# Quantised as they are written.
+WRITTEN = {"whole-bias": whole_bias}
 U8, S8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8
 # name: (format, options). Weights of QOperator forms and of unsigned activations have 7 bits where onnxruntime's AVX2
 # kernels would saturate with more.
