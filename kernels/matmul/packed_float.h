@@ -36,39 +36,57 @@ struct Bf16Weights { // [16][2]: the even term is the lower half of each word
 
 // Chain j takes terms j, j + 4 ...; a row's chains are added up in order, whether they ran beside each other
 // (few rows) or one after the other.
+template <int R> constexpr int kChainsAtOnce = R * kVectors <= 2 ? 4 : R * kVectors <= 4 ? 2 : 1;
+
+// Chains from `first` on, as many as run beside each other, of R rows: joined to `total`, which the first of
+// them makes. A function of its own where all registers are chains, as clang else keeps one of them in memory
+// for the sake of `total`, and every step waits for it.
+template <int R, typename Weights>
+DSPARK_SIMD void joinChains(const Weights &w, int first, int64_t terms, const float *const *a,
+                            vf (&total)[R][kVectors]) {
+  constexpr int kAtOnce = kChainsAtOnce<R>;
+  vf chain[kAtOnce][R][kVectors];
+  unroll<kAtOnce * R * kVectors>(DSPARK_LAMBDA { (&chain[0][0][0])[i] = splat(0); });
+  auto term = [&](int64_t k, auto c) __attribute__((always_inline)) {
+    vf row[kVectors];
+    unroll<kVectors>(DSPARK_LAMBDA { row[i] = w.at(k, i, (first + c) % 2); });
+    unroll<R>([&](auto r) __attribute__((always_inline)) {
+      vf x = splat(a[r][k]);
+      unroll<kVectors>(DSPARK_LAMBDA { chain[c][r][i] = fma(x, row[i], chain[c][r][i]); });
+    });
+  };
+  int64_t k = first;
+  for (; k + kAtOnce <= terms; k += 4) {
+    if (first == 0)
+      w.ahead(k);
+    unroll<kAtOnce>(DSPARK_LAMBDA { term(k + i, i); });
+  }
+  unroll<kAtOnce - 1>(DSPARK_LAMBDA {
+    if (k + i < terms)
+      term(k + i, i);
+  });
+  unroll<kAtOnce>([&](auto c) __attribute__((always_inline)) {
+    unroll<R * kVectors>(DSPARK_LAMBDA {
+      vf &sum = total[i / kVectors][i % kVectors];
+      vf part = chain[c][i / kVectors][i % kVectors];
+      sum = first + c == 0 ? part : sum + part;
+    });
+  });
+}
+template <int R, typename Weights>
+__attribute__((noinline)) void joinChain(const Weights &w, int first, int64_t terms, const float *const *a,
+                                         vf (&total)[R][kVectors]) {
+  joinChains<R>(w, first, terms, a, total);
+}
+
 template <int R, typename Weights>
 DSPARK_SIMD void floatRows(const Weights &w, int64_t terms, const float *const *a, float *sums) {
-  constexpr int kAtOnce = R * kVectors <= 2 ? 4 : R * kVectors <= 4 ? 2 : 1;
   vf total[R][kVectors];
-  for (int first = 0; first < 4; first += kAtOnce) {
-    vf chain[kAtOnce][R][kVectors];
-    unroll<kAtOnce * R * kVectors>(DSPARK_LAMBDA { (&chain[0][0][0])[i] = splat(0); });
-    auto term = [&](int64_t k, auto c) __attribute__((always_inline)) {
-      vf row[kVectors];
-      unroll<kVectors>(DSPARK_LAMBDA { row[i] = w.at(k, i, (first + c) % 2); });
-      unroll<R>([&](auto r) __attribute__((always_inline)) {
-        vf x = splat(a[r][k]);
-        unroll<kVectors>(DSPARK_LAMBDA { chain[c][r][i] = fma(x, row[i], chain[c][r][i]); });
-      });
-    };
-    int64_t k = first;
-    for (; k + kAtOnce <= terms; k += 4) {
-      if (first == 0)
-        w.ahead(k);
-      unroll<kAtOnce>(DSPARK_LAMBDA { term(k + i, i); });
-    }
-    unroll<kAtOnce - 1>(DSPARK_LAMBDA {
-      if (k + i < terms)
-        term(k + i, i);
-    });
-    unroll<kAtOnce>([&](auto c) __attribute__((always_inline)) {
-      unroll<R * kVectors>(DSPARK_LAMBDA {
-        vf &sum = total[i / kVectors][i % kVectors];
-        vf part = chain[c][i / kVectors][i % kVectors];
-        sum = first + c == 0 ? part : sum + part;
-      });
-    });
-  }
+  for (int first = 0; first < 4; first += kChainsAtOnce<R>)
+    if constexpr (kChainsAtOnce<R> == 1)
+      joinChain<R>(w, first, terms, a, total);
+    else
+      joinChains<R>(w, first, terms, a, total);
   unroll<R * kVectors>(DSPARK_LAMBDA {
     float *sum = sums + i * kLanes;
     store(sum, load(sum) + total[i / kVectors][i % kVectors]);
