@@ -118,8 +118,7 @@ public:
     recipe->operands.push_back(std::move(*shape));
     recipe->results.push_back(std::move(*result));
     ir::catalogueAttributes(op, recipe->attributes);
-    std::string node = firstLocationName(op->getLoc());
-    replace(op, (node.empty() ? "fill" : node) + "." + kFill.str(), recipe);
+    replace(op, nodeName(op, "fill") + "." + kFill.str(), recipe);
   }
 
   void fold(Operation *op) {
@@ -145,15 +144,19 @@ public:
       recipe->results.push_back(std::move(*result));
     }
     // Without a weight among them the operands are small, and passes want to see their numbers.
-    if (name.empty())
-      return;
-    if ((resultBytes > operandBytes || recipe->op == kDequantize) && !isFilter(op->getResult(0)))
+    bool isLarger = resultBytes > operandBytes || recipe->op == kDequantize;
+    if ((isLarger || name.empty()) && !isFilter(op->getResult(0)))
       return;
     ir::catalogueAttributes(op, recipe->attributes);
-    replace(op, name + "." + recipe->op, recipe);
+    replace(op, (name.empty() ? nodeName(op, "filter") : name) + "." + recipe->op, recipe);
   }
 
 private:
+  static std::string nodeName(Operation *op, StringRef otherwise) {
+    std::string name = firstLocationName(op->getLoc());
+    return name.empty() ? otherwise.str() : name;
+  }
+
   std::optional<Source> sourceOf(Value value) const {
     if (isa<NoneType>(value.getType()))
       return Source{};

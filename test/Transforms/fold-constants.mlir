@@ -100,3 +100,18 @@ func.func @filters(%x: tensor<1x2x4x4xf32>) -> (tensor<1x3x4x4xf32>, tensor<1x3x
   %4 = dspark.conv(%x, %2) : (tensor<1x2x4x4xf32>, tensor<3x2x1x1xf32>) -> tensor<1x3x4x4xf32>
   return %3, %4 : tensor<1x3x4x4xf32>, tensor<1x3x4x4xf32>
 }
+
+// -----
+
+// Small ones too, which are constants of the text.
+// CHECK-LABEL: @small_filter
+func.func @small_filter(%x: tensor<1x2x4x4xf32>) -> tensor<1x1x4x4xf32> {
+  // CHECK: %[[W:.*]] = dspark.weight @filter.cast.binary
+  // CHECK: dspark.conv(%arg0, %[[W]])
+  %q = dspark.constant dense<[[[[3]], [[-4]]]]> : tensor<1x2x1x1xi8>
+  %s = dspark.constant dense<0.5> : tensor<f32>
+  %0 = dspark.cast(%q) {to = 1 : i64} : (tensor<1x2x1x1xi8>) -> tensor<1x2x1x1xf32>
+  %1 = dspark.binary(%0, %s) {kind = "mul"} : (tensor<1x2x1x1xf32>, tensor<f32>) -> tensor<1x2x1x1xf32>
+  %2 = dspark.conv(%x, %1) : (tensor<1x2x4x4xf32>, tensor<1x2x1x1xf32>) -> tensor<1x1x4x4xf32>
+  return %2 : tensor<1x1x4x4xf32>
+}
