@@ -282,7 +282,8 @@ private:
       double target = hasBest ? bestSeconds : lower * 1.05, length = 0;
       std::vector<double> slope;
       for (size_t k = 0; k < bounds.count(); ++k) {
-        slope.push_back(std::isfinite(bounds.limit(k)) ? excess(k, found) : 0);
+        double over = std::isfinite(bounds.limit(k)) ? excess(k, found) : 0;
+        slope.push_back(over < 0 && multipliers[k] == 0 ? 0 : over); // no multiplier is negative
         // Bounds have units of their own: each is measured by its limit.
         double relative = slope[k] / std::max(bounds.limit(k), 1e-12);
         length += relative * relative;

@@ -10,12 +10,14 @@ constexpr double kWorthIt = 1.5;   // explored: what is predicted to be less tha
 constexpr double kSurprise = 1.25; // first measured: what is slower than predicted by more than models err
 constexpr uint64_t kOld = 300;     // runs after which a measurement may be out of date
 constexpr int kMostPatience = 6;   // doublings of the time between canaries of what fails again and again
-constexpr double kNews = 0.05;     // change of the current estimate that asks the solver again
+constexpr double kNews = 0.05;     // change of an estimate that asks the solver again
+constexpr int kLooks = 10;         // for something to explore, in the time after which it is due
 
 } // namespace
 
 Adapter::Adapter(AssignmentProblem initial, AdaptOptions options)
-    : problem(std::move(initial)), options(options), resources(size_t(problem.devices)) {}
+    : problem(std::move(initial)), options(options), resources(size_t(problem.devices)),
+      nextExplored(uint64_t(options.exploreEvery)) {}
 
 int Adapter::resourceOf(size_t region, int variant) const {
   return problem.regions[region].variants[size_t(variant)].device;
@@ -124,7 +126,7 @@ void Adapter::switchTo(Bucket &bucket, const std::vector<int> &to, const char *r
   log.push_back({run, currentKey, reason, "", bucket.current, to, from, seconds});
   ++switched;
   bucket.current = to;
-  bucket.agreed = 0;
+  bucket.lost = 0;
 }
 
 // Of what runs now, without what crosses: tells whether anything has changed.
@@ -135,32 +137,50 @@ double Adapter::levelOf(const Bucket &bucket) const {
   return sum;
 }
 
-// In most runs nothing has, and nothing is solved.
+// The share of that level which more measurements may take away. Twice, since what is compared with it is in
+// doubt, too.
+double Adapter::doubtOf(const Bucket &bucket, double level) const {
+  double sum = 0;
+  for (size_t r = 0; r < bucket.current.size(); ++r)
+    sum += bucket.estimates[r][size_t(bucket.current[r])].doubt();
+  return level > 0 ? 2 * sum / level : 0;
+}
+
+// In most runs nothing has changed, and nothing is solved. A gain is weighed like a purchase against rent: a
+// switch is made when staying has cost as much as it does.
 void Adapter::reconsider(Bucket &bucket, const char *reason, bool atOnce) {
   double level = levelOf(bucket);
   bool isNews = std::fabs(level - bucket.solvedAt) > kNews * bucket.solvedAt;
   bool mustSolve = bucket.isStale || isNews || atOnce;
-  if (!mustSolve && bucket.agreed == 0)
+  if (!mustSolve && bucket.lost == 0 && run < bucket.weighedAt + Estimate::kWindow)
     return;
+  bucket.weighedAt = run;
+  bucket.ratio = ratioOf(bucket);
   const AssignmentProblem &now = estimated(bucket);
-  AssignmentSolution current = evaluateAssignment(now, bucket.current);
   if (mustSolve) {
     bucket.favourite = solveAssignment(now).variants;
     bucket.solvedAt = level;
     bucket.isStale = false;
   }
+  if (bucket.favourite == bucket.current) {
+    bucket.lost = 0;
+    return;
+  }
+  AssignmentSolution current = evaluateAssignment(now, bucket.current);
   AssignmentSolution best = evaluateAssignment(now, bucket.favourite);
-  bool isBetter =
-      (best.isFeasible && !current.isFeasible) || best.seconds < current.seconds * (1 - options.gain);
-  bucket.agreed = isBetter && bucket.favourite != bucket.current ? bucket.agreed + 1 : 0;
-  if (bucket.agreed > 0 && (atOnce || bucket.agreed >= options.patience))
+  double gain = current.isFeasible ? 1 - best.seconds / current.seconds : best.isFeasible ? 1 : 0;
+  double least = std::clamp(doubtOf(bucket, level), options.leastGain, options.gain);
+  bucket.lost = gain >= least ? bucket.lost + std::min(gain / options.gain, 1.0) : 0;
+  if ((atOnce && gain >= options.gain) || bucket.lost >= options.patience)
     switchTo(bucket, bucket.favourite, reason, current.seconds, best.seconds);
 }
 
 // One region's alternative, if none was explored for a while: the most promising of those not measured yet.
 void Adapter::explore(Bucket &bucket) {
-  if (run < lastExplored + uint64_t(options.exploreEvery))
+  if (run < nextExplored)
     return;
+  nextExplored = run + uint64_t(std::max(1, options.exploreEvery / kLooks));
+  bucket.ratio = ratioOf(bucket);
   double most = 0;
   size_t region = 0, variant = 0;
   for (size_t r = 0; r < problem.regions.size(); ++r) {
@@ -187,7 +207,7 @@ void Adapter::explore(Bucket &bucket) {
   if (!evaluateAssignment(estimated(bucket), trial).isFeasible)
     return;
   bucket.planned = std::move(trial);
-  lastExplored = run;
+  nextExplored = run + uint64_t(options.exploreEvery);
 }
 
 const std::vector<int> &Adapter::next(int64_t key) {
@@ -199,17 +219,29 @@ const std::vector<int> &Adapter::next(int64_t key) {
   return bucket.planned;
 }
 
+// True if that makes measurements enough to replace the prediction. What was explored again and is not as it
+// was may change the choice, too.
+bool Adapter::measure(Bucket &bucket, size_t region, double seconds) {
+  size_t variant = size_t(bucket.planned[region]);
+  Estimate &estimate = bucket.estimates[region][variant];
+  bool wasMeasured = estimate.isMeasured();
+  double before = estimate.measured();
+  estimate.add(seconds, resources[size_t(resourceOf(region, int(variant)))].isMarked);
+  bucket.measuredAt[region][variant] = run;
+  bool isNew = !wasMeasured && estimate.isMeasured();
+  bool isOther = wasMeasured && int(variant) != bucket.current[region] &&
+                 std::fabs(estimate.measured() - before) > kNews * before;
+  bucket.isStale |= isNew || isOther;
+  return isNew;
+}
+
 void Adapter::report(const std::vector<double> &seconds) {
   Bucket &bucket = bucketOf(currentKey);
   bool hasDrifted = false;
   for (size_t r = 0; r < seconds.size(); ++r) {
     Estimate &estimate = bucket.estimates[r][size_t(bucket.planned[r])];
-    bool wasMeasured = estimate.isMeasured();
+    bool isNew = measure(bucket, r, seconds[r]);
     Resource &resource = resources[size_t(resourceOf(r, bucket.planned[r]))];
-    estimate.add(seconds[r], resource.isMarked);
-    bucket.measuredAt[r][size_t(bucket.planned[r])] = run;
-    bool isNew = !wasMeasured && estimate.isMeasured();
-    bucket.isStale |= isNew;
     double expected = estimate.predicted() * bucket.ratio;
     bool isSurprise = isNew && !resource.isMarked && estimate.measured() > kSurprise * expected;
     if (!isSurprise && !estimate.hasDrifted())
@@ -222,7 +254,6 @@ void Adapter::report(const std::vector<double> &seconds) {
       resource = {true, false, false, 1, run, resource.faults};
     resource.slowdown = std::max(resource.slowdown, slowdown);
   }
-  bucket.ratio = ratioOf(bucket);
   // The other regions of a slow resource wait for their own measurements no longer.
   if (hasDrifted)
     for (size_t r = 0; r < seconds.size(); ++r) {
@@ -265,6 +296,12 @@ void Adapter::setDeviceBytes(std::vector<double> bytes) {
   currentKey = key;
 }
 
+// Estimates of all buckets have changed.
+void Adapter::forgetSolutions() {
+  for (auto &[key, bucket] : buckets)
+    bucket.isStale = true;
+}
+
 std::optional<int> Adapter::canary() const {
   for (size_t i = 0; i < resources.size(); ++i) {
     const Resource &resource = resources[i];
@@ -279,8 +316,10 @@ void Adapter::reportCanary(int index, double ratio) {
   Resource &resource = resources[size_t(index)];
   if (!resource.isMarked || !(ratio <= options.recovered)) {
     resource.isConfirmed = true;
-    if (std::isfinite(ratio) && resource.hasFailed && ratio <= options.recovered * 2)
+    if (std::isfinite(ratio) && resource.hasFailed && ratio <= options.recovered * 2) {
       resource.hasFailed = false;
+      forgetSolutions();
+    }
     return;
   }
   // A resource that no canary found slow is as it was: what was measured there is the truth.
@@ -288,6 +327,7 @@ void Adapter::reportCanary(int index, double ratio) {
   int faults = resource.faults;
   resource = {};
   resource.faults = faults;
+  forgetSolutions();
   if (!wasSlow)
     return;
   int64_t key = currentKey;

@@ -2,8 +2,10 @@
 // reports what every region took, and gets the variants of the next. Pure logic, without clocks or threads.
 //
 //   estimate   per (shape bucket, region, variant): predicted until measured, then the least of a window
-//   switch     when the assignment that the solver finds for the estimates, transfers and casts included, is
-//              10 % faster for several runs in a row
+//   switch     when staying has cost enough: the assignment that the solver finds for the estimates,
+//   transfers
+//              and casts included, is 10 % faster for four runs in a row, or less for as many more. Gains
+//              that noise in the estimates may feign do not count
 //   explore    at most 1 % of the runs take one region's alternative that was never measured enough
 //   drift      a variant that has become slower marks its resource (device, cores); while a resource is
 //              marked the caller is asked for a small canary on it from time to time, and when canaries are
@@ -23,8 +25,9 @@
 namespace dspark {
 
 struct AdaptOptions {
-  double gain = 0.10; // of the whole, below which nothing is switched
-  int patience = 4;   // runs in a row that must agree
+  double gain = 0.10;      // of the whole, for which a change of the machine is answered at once
+  double leastGain = 0.04; // below which nothing is switched
+  double patience = 4;     // runs with that gain before a switch; with half of it twice as many
   int exploreEvery = 100;
   int canaryEvery = 5;    // runs, of a marked resource
   double recovered = 1.3; // canary time over its usual, below which a resource is as before
@@ -85,10 +88,11 @@ private:
     std::vector<std::vector<uint64_t>> measuredAt; // the run of the last measurement
     std::vector<int> current, planned;             // planned: current, or with one region explored
     std::vector<int> favourite;
-    double ratio = 1; // measured to predicted
-    int agreed = 0;
-    bool isStale = true; // estimates have changed since the solver was asked
-    double solvedAt = 0; // levelOf() then
+    double ratio = 1;       // measured to predicted
+    double lost = 0;        // by staying, in runs with AdaptOptions::gain
+    bool isStale = true;    // estimates have changed since the solver was asked
+    double solvedAt = 0;    // levelOf() then
+    uint64_t weighedAt = 0; // the run in which that solution was last held against what runs
   };
   struct Resource {
     bool isMarked = false, hasFailed = false;
@@ -103,10 +107,13 @@ private:
   double ratioOf(const Bucket &bucket) const;
   const AssignmentProblem &estimated(Bucket &bucket) const;
   double levelOf(const Bucket &bucket) const;
+  double doubtOf(const Bucket &bucket, double level) const;
   double estimateOf(const Bucket &bucket, size_t region, size_t variant) const;
   void reconsider(Bucket &bucket, const char *reason, bool atOnce);
   void switchTo(Bucket &bucket, const std::vector<int> &to, const char *reason, double from, double seconds);
   void explore(Bucket &bucket);
+  bool measure(Bucket &bucket, size_t region, double seconds);
+  void forgetSolutions();
   int resourceOf(size_t region, int variant) const;
 
   AssignmentProblem problem;
@@ -115,7 +122,8 @@ private:
   std::map<int64_t, LearnedBucket> known; // of buckets that have not run yet
   std::vector<Resource> resources;
   std::vector<AdaptEvent> log;
-  uint64_t run = 0, switched = 0, lastExplored = 0;
+  uint64_t run = 0, switched = 0;
+  uint64_t nextExplored; // the run from which on something may be explored
   int64_t currentKey = 0;
 };
 

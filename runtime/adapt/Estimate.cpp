@@ -15,10 +15,23 @@ void Estimate::recount() {
 
 void Estimate::add(double seconds, bool isSuspect) {
   hasSuspects |= isSuspect;
+  bool losesLeast = count == kWindow && window[next] <= least;
   window[next] = seconds;
   next = (next + 1) % kWindow;
   count = std::min(count + 1, kWindow);
-  recount();
+  if (count == 1 || seconds <= least)
+    least = seconds;
+  else if (losesLeast)
+    recount();
+}
+
+// Of n numbers between a and b the least is (b - a) / (n + 1) above a on average, and the largest as far
+// below b.
+double Estimate::doubt() const {
+  if (!isMeasured())
+    return 0;
+  double most = *std::max_element(window.begin(), window.begin() + ptrdiff_t(count));
+  return (most - least) / double(count - 1);
 }
 
 double Estimate::usual() const {

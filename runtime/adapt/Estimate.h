@@ -27,6 +27,9 @@ public:
 
   bool isMeasured() const { return count >= kEnough; }
   double measured() const { return least; }
+  /// By how much more measurements would lower it, if disturbances were evenly distributed; 0 while nothing
+  /// is measured.
+  double doubt() const;
   double predicted() const { return prediction; }
   /// Measured before a drift that was not taken back.
   double undisturbed() const { return before > 0 ? before : least; }

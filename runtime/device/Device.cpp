@@ -24,8 +24,10 @@ StatusOr<std::shared_ptr<Device>> Device::open(const DeviceSpec &spec, double de
 
 Device::~Device() { library->api().close(device); }
 
-Status Device::error(dspark_device_status status, const std::string &what) const {
-  std::string who = "device '" + spec.name + "': ";
+Status Device::error(dspark_device_status status, std::string_view text) const {
+  if (status == DSPARK_DEVICE_OK)
+    return Status::ok();
+  std::string who = "device '" + spec.name + "': ", what(text);
   switch (status) {
   case DSPARK_DEVICE_OK:
     return Status::ok();

@@ -71,7 +71,7 @@ private:
   Device(DeviceSpec spec, std::shared_ptr<const DeviceLibrary> library, dspark_device *device,
          double deadline)
       : spec(std::move(spec)), library(std::move(library)), device(device), deadline(deadline) {}
-  Status error(dspark_device_status status, const std::string &what) const;
+  Status error(dspark_device_status status, std::string_view text) const;
 
   DeviceSpec spec;
   std::shared_ptr<const DeviceLibrary> library;

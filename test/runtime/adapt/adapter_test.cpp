@@ -225,6 +225,62 @@ TEST(Adapter, FindsOutWrongPredictions) {
   EXPECT_NEAR(adapter.events()[0].toSeconds, 0.5, 1e-9);
 }
 
+// Two ways of one region; the second is predicted to be a little slower. Runs until it is taken, `most` if
+// never.
+int runsUntilSecond(double first, double second, int most) {
+  AssignmentProblem p;
+  p.devices = 2;
+  p.transfers.resize(4);
+  p.regions = {{{{0, 1.0, 0, 0}, {1, 1.02, 0, 0}}}};
+  Adapter adapter(p);
+  for (int i = 0; i < most; ++i) {
+    int variant = adapter.next(0)[0];
+    adapter.report({variant == 0 ? first : second});
+    if (adapter.switches() > 0)
+      return i;
+  }
+  return most;
+}
+
+// It is known after three runs that explore, one in a hundred.
+TEST(Adapter, SmallGainsAreTakenWhenTheyHaveAddedUp) {
+  int large = runsUntilSecond(1, 0.8, 1000), small = runsUntilSecond(1, 0.94, 1000);
+  EXPECT_EQ(large, 300 + 2); // four runs with 10 % or more, the one that explored among them
+  EXPECT_EQ(small, 300 + 5); // seven with 6 %
+  EXPECT_EQ(runsUntilSecond(1, 0.97, 3000), 3000);
+}
+
+// What was measured long ago is measured again.
+TEST(Adapter, FindsOutThatAnAlternativeHasBecomeFaster) {
+  AssignmentProblem p;
+  p.devices = 2;
+  p.transfers.resize(4);
+  p.regions = {{{{0, 1.0, 0, 0}, {1, 1.2, 0, 0}}}};
+  Adapter adapter(p);
+  for (int i = 0; i < 2000; ++i) {
+    int variant = adapter.next(0)[0];
+    adapter.report({variant == 0 ? 1.0 : i < 1000 ? 1.2 : 0.5});
+    ASSERT_TRUE(i >= 1000 || adapter.switches() == 0);
+  }
+  EXPECT_EQ(adapter.switches(), 1u);
+  EXPECT_EQ(adapter.next(0)[0], 1);
+}
+
+TEST(Estimate, DoubtIsWhatMoreMeasurementsMayTakeAway) {
+  Estimate estimate(5);
+  for (double seconds : {1.3, 1.0})
+    estimate.add(seconds);
+  EXPECT_EQ(estimate.doubt(), 0) << "the prediction still counts";
+  for (double seconds : {1.1, 1.2})
+    estimate.add(seconds);
+  EXPECT_DOUBLE_EQ(estimate.measured(), 1.0);
+  EXPECT_DOUBLE_EQ(estimate.doubt(), 0.3 / 3);
+  for (size_t i = 0; i < Estimate::kWindow; ++i)
+    estimate.add(1.1);
+  EXPECT_DOUBLE_EQ(estimate.measured(), 1.1) << "what has left the window is forgotten";
+  EXPECT_EQ(estimate.doubt(), 0);
+}
+
 TEST(Adapter, WithoutAnyWayAFaultIsTold) {
   AssignmentProblem p;
   p.regions = {{{{0, 1, 0, 0}}}};
