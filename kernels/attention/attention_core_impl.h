@@ -4,6 +4,7 @@
 // R broadcasts for R V multiply-adds. 16 registers hold 6 x 2 sums, AVX-512's 32 hold 6 x 4. Fewer rows take
 // more vectors, so that independent chains cover the latency of the multiply-add.
 #include "kernels/attention/attention_core.h"
+#include "kernels/common/contract.h"
 #include "kernels/common/vector_math.h"
 
 namespace dspark {
@@ -98,6 +99,7 @@ DSPARK_SIMD void packFour(const void *const *rows, int64_t d, float *to) {
 }
 
 void pack(const void *const *rows, int64_t size, float *panel) {
+  DSPARK_EXPECTS(rows && panel && size >= 0);
   int64_t d = 0;
   for (; d + 4 <= size; d += 4) {
     packFour(rows, d, panel + d * kKeyPanel);
@@ -155,6 +157,8 @@ void scoreRest(const float *q, int64_t rows, int64_t size, const float *panels, 
 }
 
 void scores(const float *q, int64_t rows, int64_t size, const float *panels, int64_t keys, float *scores) {
+  DSPARK_EXPECTS(rows >= 0 && size >= 0 && keys >= 0 && keys <= kKeyBlock);
+  DSPARK_EXPECTS(isReadable(q, rows * size) && isReadable(scores, rows * keys));
   int64_t r = 0, count = keys / kKeyPanel;
   for (; r + kTileRows <= rows; r += kTileRows)
     scoreRows<kTileRows>(q + r * size, size, panels, count, scores + r * kKeyBlock);
@@ -201,6 +205,7 @@ void keyScoresOf(const float *q, int64_t size, const void *const *keys, float *s
 
 template <typename T>
 void keyScores(const float *q, int64_t rows, int64_t size, const void *const *keys, float *scores) {
+  DSPARK_EXPECTS(rows <= kDirectRows && keys && isReadable(q, rows * size));
   static_assert(kDirectRows == 4 && kKeyPanel == 16);
   constexpr decltype(&keyScoresOf<T, 1>) kTable[] = {keyScoresOf<T, 1>, keyScoresOf<T, 2>, keyScoresOf<T, 3>,
                                                      keyScoresOf<T, 4>};
@@ -249,6 +254,7 @@ DSPARK_SIMD float largest(const float *row, int64_t from, int64_t to) {
 }
 
 AttentionPart weigh(float *row, int64_t low, int64_t high, float softcap, const float *bias) {
+  DSPARK_EXPECTS(low >= 0 && high <= kKeyBlock && isReadable(row, high - low));
   if (softcap > 0 || bias)
     adjust(row, low, high, softcap, bias);
   // Whole vectors from here: what the row does not see is -inf and gets weight 0.

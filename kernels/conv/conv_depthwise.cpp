@@ -4,6 +4,7 @@
 //   for each chunk of channels, as many as leave room for blocks of 8 pixels
 //     for each strip of pixels
 //       for each output row of the tile
+#include "kernels/common/shares.h"
 #include "kernels/conv/conv_f32.h"
 #include "kernels/conv/conv_phases.h"
 #include "kernels/conv/depthwise.h"
@@ -17,7 +18,7 @@ namespace {
 // since what comes from beyond it is fastest in long runs (160 x 160 x 32: 1.2 times).
 constexpr int64_t kStripFloats = 5 * 1024, kRowFloats = 16 * 1024;
 
-int64_t wholeVectors(int64_t channels) { return (channels + 15) / 16 * 16; }
+int64_t wholeVectors(int64_t channels) { return ceilOf(channels, 16) * 16; }
 
 struct State {
   ConvPlan conv;
@@ -47,15 +48,8 @@ DepthwiseRow rowOf(const KernelCall &call, const State &state, const KernelPart 
                    int64_t channels) {
   const ConvPlan &conv = state.conv;
   const float *residual = state.phases.residual(call, part);
-  DepthwiseRow row = {};
-  row.kernel = conv.kernel[2];
-  row.stride = conv.stride[2];
-  row.dilation = conv.dilation[2];
-  row.pad = conv.pad[2];
-  row.inWidth = conv.in[2];
+  DepthwiseRow row = depthwiseRowOf(conv);
   row.channels = channels;
-  row.allChannels = conv.outChannels;
-  row.lineStep = conv.inChannels;
   row.bias = call.has(2) ? call.in[2].as<float>() + channel : nullptr;
   row.residual = residual ? residual + channel : nullptr;
   row.y = past(state.phases.y(call, part), channel);
@@ -91,6 +85,19 @@ void runRow(const State &state, Isa isa, DepthwiseRow row, const float *x, const
 }
 
 } // namespace
+
+DepthwiseRow depthwiseRowOf(const ConvPlan &conv) {
+  DepthwiseRow row = {};
+  row.kernel = conv.kernel[2];
+  row.stride = conv.stride[2];
+  row.dilation = conv.dilation[2];
+  row.pad = conv.pad[2];
+  row.inWidth = conv.in[2];
+  row.end = conv.out[2];
+  row.channels = row.allChannels = conv.outChannels;
+  row.lineStep = conv.inChannels;
+  return row;
+}
 
 bool acceptsDepthwise(const KernelCall &call) {
   const TensorView &x = call.in[0], &w = call.in[1];

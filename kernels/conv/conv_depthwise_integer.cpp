@@ -1,6 +1,7 @@
 // Depthwise qlinear_conv with channels last. Tiles are ranges of output rows; a tile widens the weights of
 // all channels once, then goes through its rows, block by block of channels. Padding is a row of zero points,
 // so that taking the zero point off is one number per channel: zero times the sum of its weights.
+#include "kernels/common/shares.h"
 #include "kernels/conv/conv_integer.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/conv/qdepthwise.h"
@@ -171,11 +172,7 @@ void prepareQlinearDepthwise(const KernelCall &call, KernelWork &work) {
   state.pairs = (conv.taps + 1) / 2;
   state.blocks = (conv.outChannels + kDepthwiseChannels - 1) / kDepthwiseChannels;
   int64_t used = 0;
-  auto take = [&](int64_t bytes) {
-    int64_t begin = used;
-    used += (bytes + 63) / 64 * 64;
-    return begin;
-  };
+  auto take = [&](int64_t bytes) { return takeBytes(used, bytes); };
   take(std::max<int64_t>(conv.out[2], 1) * state.pairs * 2 * 8);
   state.weights = take(state.blocks * state.pairs * 2 * kDepthwiseChannels * 2);
   state.start = take(state.blocks * kDepthwiseChannels * 4);

@@ -2,6 +2,7 @@
 // output channels are columns. Nothing is copied: the product reads the input where it lies, by one address
 // per pixel and tap.
 #include "kernels/conv/conv_f32.h"
+#include "kernels/common/shares.h"
 #include "kernels/common/tiles.h"
 #include "kernels/conv/conv_phases.h"
 #include "kernels/conv/conv_taps.h"
@@ -24,24 +25,18 @@ struct State {
 };
 static_assert(sizeof(State) <= 512);
 
-int64_t take(int64_t &used, int64_t bytes) {
-  int64_t at = used;
-  used += (bytes + 63) / 64 * 64;
-  return at;
-}
-
 void planScratch(State &state, KernelWork &work, bool hasTiles) {
   const ConvPlan &conv = state.conv;
   const ConvRows &rows = state.rows;
   int64_t used = 0;
-  state.table = take(used, rows.maxTaps * rows.maxRows * 8);
-  state.tapOffset = take(used, rows.maxTaps * 8);
-  state.axisLists = take(used, (conv.kernel[0] + conv.kernel[1] + conv.kernel[2]) * 2 * 8);
-  state.pixels = take(used, rows.maxRows * 8);
-  state.zeros = take(used, rows.depth * 4);
-  state.edges = take(used, rows.joinsTaps ? rows.maxRows * rows.maxTaps * rows.depth * 4 : 0);
-  state.copy = rows.maxTaps == 1 && rows.depth > kBlockTerms ? take(used, kGemmCopyFloats * 4) : -1;
-  state.parts = hasTiles ? take(used, kGemmPartElements * 2) : -1;
+  state.table = takeBytes(used, rows.maxTaps * rows.maxRows * 8);
+  state.tapOffset = takeBytes(used, rows.maxTaps * 8);
+  state.axisLists = takeBytes(used, (conv.kernel[0] + conv.kernel[1] + conv.kernel[2]) * 2 * 8);
+  state.pixels = takeBytes(used, rows.maxRows * 8);
+  state.zeros = takeBytes(used, rows.depth * 4);
+  state.edges = takeBytes(used, rows.joinsTaps ? rows.maxRows * rows.maxTaps * rows.depth * 4 : 0);
+  state.copy = rows.maxTaps == 1 && rows.depth > kBlockTerms ? takeBytes(used, kGemmCopyFloats * 4) : -1;
+  state.parts = hasTiles ? takeBytes(used, kGemmPartElements * 2) : -1;
   work.scratchPerThread = size_t(used);
 }
 

@@ -36,7 +36,8 @@ bool acceptsDepthwise(const KernelCall &call);
 void prepareDepthwise(const KernelCall &call, KernelWork &work);
 template <Isa isa> void runDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
-/// A pointwise convolution and the depthwise one behind it: operands x, w1, b1?, w2, b2?; channels last, packed.
+/// A pointwise convolution and the depthwise one behind it: operands x, w1, b1?, w2, b2?; channels last,
+/// packed.
 void prepareExpandDepthwise(const KernelCall &call, KernelWork &work);
 template <Isa isa>
 void runExpandDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part);

@@ -3,6 +3,7 @@
 // is copied in runs; the forms ONNX has, channels first and weights as they are, are gathered element by
 // element.
 #include "kernels/conv/conv_integer.h"
+#include "kernels/common/shares.h"
 #include "kernels/common/tiles.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/matmul/igemm.h"
@@ -34,11 +35,7 @@ void prepare(const KernelCall &call, KernelWork &work, bool isQlinear) {
   int64_t pixels = conv.batch * conv.outPixels(), depth = conv.depth();
   state.grid = cutProduct(pixels, conv.outPerGroup, depth, conv.group, integerTileRows(depth));
   int64_t rows = pixels / state.grid.rows + 1, used = 0;
-  auto take = [&](int64_t bytes) {
-    int64_t begin = used;
-    used += (bytes + 63) / 64 * 64;
-    return begin;
-  };
+  auto take = [&](int64_t bytes) { return takeBytes(used, bytes); };
   take(rows * ((depth + 3) / 4 * 4) * 2);
   state.panels = take(state.isPacked ? 0 : kIntegerPanels * packedPanelBytes(depth));
   state.ordered = take(state.isPacked ? 0 : kIntegerColumns * depth);

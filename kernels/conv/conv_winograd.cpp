@@ -14,14 +14,13 @@
 #include "kernels/conv/conv_f32.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/conv/winograd.h"
+#include "kernels/conv/winograd_product.h"
 #include "kernels/conv/winograd_scratch.h"
-#include "kernels/matmul/gemm.h"
 #include <algorithm>
 
 namespace dspark {
 namespace {
 
-constexpr int64_t kMaxRows = 96; // tiles of one product
 // Transformed filters that are read from the L2 or L3 cache, transformed inputs that stay in the L2 cache.
 constexpr int64_t kFilterFloats = 160 * 1024, kInputFloats = 48 * 1024;
 
@@ -97,26 +96,19 @@ struct Run {
   // Twelve products of `rows` tiles with the panels of `columns` outputs whose filters lie at `filters`.
   void multiply(const float *inputs, int64_t rows, int pair, const float *filters, int64_t panelStride,
                 int64_t columns) const {
-    const float *a[kMaxRows];
-    float *c[kMaxRows];
-    GemmTile tile = {};
-    tile.a = a;
-    tile.aStride = rows;
-    tile.c = c;
-    tile.rows = rows;
-    tile.taps = 1;
-    tile.depth = state.conv.inChannels;
-    tile.panelStride = panelStride;
-    tile.columns = columns;
-    for (int i = 0; i < kWinogradPerPair; ++i) {
-      int point = winogradPoint(pair, i);
-      for (int64_t r = 0; r < rows; ++r) {
-        a[r] = inputs + point * state.inputPoint + r * state.inputRow;
-        c[r] = scratch + state.products + point * state.productPoint + r * state.panelGroup * kPanel;
-      }
-      tile.b = filters + i * state.filterPoint;
-      gemm.tile(tile);
-    }
+    WinogradProduct product = {gemm,
+                               inputs,
+                               state.inputRow,
+                               state.inputPoint,
+                               scratch + state.products,
+                               state.panelGroup * kPanel,
+                               state.productPoint,
+                               rows,
+                               state.conv.inChannels,
+                               columns,
+                               panelStride};
+    for (int i = 0; i < kWinogradPerPair; ++i)
+      product.run(winogradPoint(pair, i), filters + i * state.filterPoint);
   }
 
   // Products of tiles [begin, begin + rows) to outputs from `channel` on.
@@ -213,10 +205,10 @@ void prepareConvWinograd(const KernelCall &call, KernelWork &work) {
   state.inputRow = ceilOf(conv.inChannels, 16) * 16;
   state.inputRow += state.inputRow % 256 == 0 ? 16 : 0;
 
-  int64_t rows = std::clamp<int64_t>(kInputFloats / (kWinogradPoints * state.inputRow), 12, kMaxRows);
+  int64_t rows = std::clamp<int64_t>(kInputFloats / (kWinogradPoints * state.inputRow), 12, kWinogradRows);
   int64_t filterFloats = kWinogradPoints * conv.inChannels * state.panels * kPanel;
   state.makesFiltersFirst = filterFloats <= kFilterFloats && state.tiles >= 4 * rows;
-  state.rowParts = std::max<int64_t>(ceilOf(state.tiles, state.makesFiltersFirst ? rows : kMaxRows), 1);
+  state.rowParts = std::max<int64_t>(ceilOf(state.tiles, state.makesFiltersFirst ? rows : kWinogradRows), 1);
   state.panelParts = state.makesFiltersFirst ? 1 : ceilOf(state.panels, state.panelGroup);
   work.scratchPerThread = size_t(planScratch(state)) * sizeof(float);
   work.scratchShared = size_t(kWinogradPoints) * sizeof(float) *

@@ -180,11 +180,7 @@ void prepareQlinearWinograd(const KernelCall &call, KernelWork &work) {
   state.filterPoint = spaced(channels * kIntegerColumns, 32);
   state.productPoint = spaced(rows * kIntegerColumns, 16);
   int64_t used = 0;
-  auto take = [&](int64_t bytes) {
-    int64_t begin = used;
-    used += ceilOf(bytes, 64) * 64;
-    return begin;
-  };
+  auto take = [&](int64_t bytes) { return takeBytes(used, bytes); };
   take(kQWinogradPoints * state.filterPoint * 2);
   state.wide = take(9 * channels * kIntegerColumns * 2);
   state.products = take(kQWinogradPoints * state.productPoint * 4);

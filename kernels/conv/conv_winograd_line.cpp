@@ -11,14 +11,13 @@
 #include "kernels/conv/conv_f32.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/conv/winograd_line.h"
+#include "kernels/conv/winograd_product.h"
 #include "kernels/conv/winograd_scratch.h"
-#include "kernels/matmul/gemm.h"
 #include <algorithm>
 
 namespace dspark {
 namespace {
 
-constexpr int64_t kMaxRows = 96;            // tiles of one product
 constexpr int64_t kInputFloats = 48 * 1024; // transformed inputs that stay in the L2 cache
 
 // Where the axis lies among pixels: pixel (outer, position, inner) of `inner` lines side by side.
@@ -115,25 +114,19 @@ struct Run {
   }
 
   void multiply(int64_t rows, int64_t panel, int64_t columns) const {
-    const float *a[kMaxRows];
-    float *c[kMaxRows];
-    GemmTile tile = {};
-    tile.a = a;
-    tile.aStride = rows;
-    tile.c = c;
-    tile.rows = rows;
-    tile.taps = 1;
-    tile.depth = state.conv.inChannels;
-    tile.panelStride = kLinePoints * state.filterPoint;
-    tile.columns = ceilOf(columns, 8) * 8;
-    for (int64_t point = 0; point < kLinePoints; ++point) {
-      for (int64_t r = 0; r < rows; ++r) {
-        a[r] = scratch + state.inputs + point * state.inputPoint + r * state.inputRow;
-        c[r] = scratch + state.products + point * state.productPoint + r * state.panelGroup * kPanel;
-      }
-      tile.b = shared + panel * tile.panelStride + point * state.filterPoint;
-      gemm.tile(tile);
-    }
+    WinogradProduct product = {gemm,
+                               scratch + state.inputs,
+                               state.inputRow,
+                               state.inputPoint,
+                               scratch + state.products,
+                               state.panelGroup * kPanel,
+                               state.productPoint,
+                               rows,
+                               state.conv.inChannels,
+                               ceilOf(columns, 8) * 8,
+                               kLinePoints * state.filterPoint};
+    for (int64_t point = 0; point < kLinePoints; ++point)
+      product.run(point, shared + panel * product.panelStride + point * state.filterPoint);
   }
 
   // Products of tiles [begin, begin + rows) to outputs from `channel` on.
@@ -197,7 +190,7 @@ void prepareConvLine(const KernelCall &call, KernelWork &work) {
   // Rows begin at vectors, and not at multiples of a page, where they would share sets of the cache.
   state.inputRow = ceilOf(conv.inChannels, 16) * 16;
   state.inputRow += state.inputRow % 256 == 0 ? 16 : 0;
-  int64_t most = std::clamp<int64_t>(kInputFloats / (kLinePoints * state.inputRow), 24, kMaxRows);
+  int64_t most = std::clamp<int64_t>(kInputFloats / (kLinePoints * state.inputRow), 24, kWinogradRows);
   state.rowParts = std::max<int64_t>(ceilOf(state.lines.tiles, most), 1);
   int64_t rows = ceilOf(state.lines.tiles, state.rowParts), used = 0;
   state.inputPoint = spaced(state.inputRow * rows);

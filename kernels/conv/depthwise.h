@@ -7,6 +7,8 @@
 
 namespace dspark {
 
+struct ConvPlan;
+
 /// Pixels [begin, end) of one output row, channels [0, channels) from the pointers given.
 struct DepthwiseRow {
   const float *const *lines; // [count] input rows inside the image that the outer taps read, at element 0
@@ -21,6 +23,9 @@ struct DepthwiseRow {
   float *y;
   SumEpilogue epilogue;
 };
+
+/// A whole row's description as far as the convolution's sizes give it.
+DepthwiseRow depthwiseRowOf(const ConvPlan &conv);
 
 extern void (*const depthwiseRowBaseline)(const DepthwiseRow &);
 extern void (*const depthwiseRowAvx2)(const DepthwiseRow &);

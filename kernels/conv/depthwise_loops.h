@@ -8,6 +8,7 @@
 // the image's border leave out the columns outside. Kernels of other sizes, strides and dilations load an
 // input for each tap, and take border pixels one by one.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/conv/depthwise.h"
 #include "kernels/matmul/activate_loops.h"
 
@@ -172,6 +173,10 @@ void anyRow(const DepthwiseRow &row) {
 }
 
 void depthwiseRowLoops(const DepthwiseRow &row) {
+  DSPARK_EXPECTS(row.count >= 0 && isReadable(row.lines, row.count) && isReadable(row.w, row.count));
+  DSPARK_EXPECTS(row.kernel > 0 && row.stride > 0 && row.dilation > 0);
+  DSPARK_EXPECTS(row.begin >= 0 && row.channels <= row.allChannels);
+  DSPARK_EXPECTS(isReadable(row.y, (row.end - row.begin) * row.channels));
   bool isPlain = row.dilation == 1 && row.stride <= 2;
   if (isPlain && row.kernel == 3)
     return row.stride == 1 ? slideRow<3, 1>(row) : slideRow<3, 2>(row);

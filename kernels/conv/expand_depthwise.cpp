@@ -9,6 +9,7 @@
 //
 // Both parts do what the two operators do alone, in the same order, so the result is the same to the bit.
 // Bands expand the rows at their seams twice; chunks of channels share nothing.
+#include "kernels/common/shares.h"
 #include "kernels/conv/conv_f32.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/conv/depthwise.h"
@@ -34,7 +35,6 @@ static_assert(sizeof(State) <= 512);
 
 constexpr size_t kPointers = 2 * kMaxTileRows;
 
-int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t extentOf(const ConvPlan &conv) { return (conv.kernel[1] - 1) * conv.dilation[1] + 1; }
 
 void planRing(State &state) {
@@ -109,7 +109,7 @@ private:
   }
 
   void outputRow(int64_t index) const {
-    DepthwiseRow row = {};
+    DepthwiseRow row = depthwiseRowOf(conv);
     const float **lines = pointers, **weights = pointers + kMaxTileRows;
     for (int64_t k = 0; k < conv.kernel[1]; ++k) {
       int64_t from = firstOf(index) + k * conv.dilation[1];
@@ -120,14 +120,7 @@ private:
     }
     row.lines = lines;
     row.w = weights;
-    row.kernel = conv.kernel[2];
-    row.stride = conv.stride[2];
-    row.dilation = conv.dilation[2];
-    row.pad = conv.pad[2];
-    row.inWidth = conv.in[2];
-    row.end = conv.out[2];
     row.channels = channels;
-    row.allChannels = conv.outChannels;
     row.lineStep = s.chunk;
     row.bias = call.has(4) ? call.in[4].as<float>() + channel : nullptr;
     row.y =

@@ -1,7 +1,8 @@
 // The transforms of winograd_line.h, included once per ISA level. Channels are in vector lanes.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/conv/winograd_line.h"
-#include "kernels/matmul/activate_loops.h"
+#include "kernels/conv/winograd_store.h"
 
 namespace dspark {
 namespace {
@@ -9,6 +10,8 @@ namespace {
 constexpr int64_t kPanelLanes = 16;
 
 void lineInput(const LineInput &tile) {
+  DSPARK_EXPECTS(tile.pixels && tile.to && tile.channels > 0);
+  DSPARK_EXPECTS(tile.step >= tile.channels);
   for (int64_t c = 0; c < tile.channels; c += kLanes) {
     int64_t lanes = tile.channels - c;
     vf d[kLinePoints], t[kLinePoints];
@@ -61,6 +64,8 @@ template <int Taps> void filtersOf(const LineFilters &filters) {
 }
 
 void lineFilters(const LineFilters &filters) {
+  DSPARK_EXPECTS(filters.w && filters.to && filters.step >= filters.inputs * kPanelLanes);
+  DSPARK_EXPECTS(filters.taps == 3 || filters.taps == 5 || filters.taps == 7);
   filters.taps == 3   ? filtersOf<3>(filters)
   : filters.taps == 5 ? filtersOf<5>(filters)
                       : filtersOf<7>(filters);
@@ -69,10 +74,6 @@ void lineFilters(const LineFilters &filters) {
 template <int Taps> void outputsOf(const LineOutput &tile) {
   constexpr int kOut = kLinePoints + 1 - Taps;
   for (int64_t c = 0; c < tile.columns; c += kLanes) {
-    int64_t lanes = tile.columns - c;
-    bool isFull = lanes >= kLanes;
-    auto read = [&](const float *p)
-                    __attribute__((always_inline)) { return isFull ? load(p) : loadLanes(p, lanes); };
     vf m[kLinePoints], y[1][kOut];
     unroll<kLinePoints>(DSPARK_LAMBDA { m[i] = load(tile.products + i * tile.step + c); });
     vf even[3] = {m[1] + m[2], m[3] + m[4], m[5] + m[6]}, odd[3] = {m[1] - m[2], m[3] - m[4], m[5] - m[6]};
@@ -82,24 +83,15 @@ template <int Taps> void outputsOf(const LineOutput &tile) {
       sum = i == 0 ? sum + m[0] : sum;
       y[0][i] = i == kOut - 1 ? sum + m[7] : sum;
     });
-    vf bias = tile.bias ? read(tile.bias + c) : splat(0);
-    unroll<kOut>(DSPARK_LAMBDA {
-      y[0][i] = y[0][i] + bias;
-      if (tile.residual && i < tile.count)
-        y[0][i] = y[0][i] + read(tile.residual + c + i * tile.pixel);
-    });
-    activate(y, tile.epilogue);
-    unroll<kOut>(DSPARK_LAMBDA {
-      float *to = tile.y + c + i * tile.pixel;
-      if (i < tile.count && isFull)
-        store(to, y[0][i]);
-      else if (i < tile.count)
-        storeLanes(to, y[0][i], lanes);
-    });
+    storeOutputs(
+        y, tile.bias ? tile.bias + c : nullptr, tile.epilogue,
+        {tile.y + c, tile.pixel, tile.count, tile.columns - c, tile.residual ? tile.residual + c : nullptr});
   }
 }
 
 void lineOutput(const LineOutput &tile) {
+  DSPARK_EXPECTS(tile.products && tile.y && tile.step >= tile.columns);
+  DSPARK_EXPECTS(tile.count >= 1 && tile.count <= kLinePoints + 1 - tile.taps);
   tile.taps == 3 ? outputsOf<3>(tile) : tile.taps == 5 ? outputsOf<5>(tile) : outputsOf<7>(tile);
 }
 

@@ -1,8 +1,9 @@
 // The transforms of winograd.h, included once per ISA level. Channels are in vector lanes; each transform
 // runs over columns first, then rows, by way of a block of 36 (24) vectors that stays in the L1 cache.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/conv/winograd.h"
-#include "kernels/matmul/activate_loops.h"
+#include "kernels/conv/winograd_store.h"
 
 namespace dspark {
 namespace {
@@ -47,6 +48,8 @@ DSPARK_SIMD void outputTransform(const vf (&m)[kIn], vf (&y)[kOut]) {
 }
 
 void winogradInput(const WinogradInput &tile) {
+  DSPARK_EXPECTS(tile.pixels && tile.to && tile.channels > 0);
+  DSPARK_EXPECTS(tile.step >= tile.channels);
   for (int64_t c = 0; c < tile.channels; c += kLanes) {
     int64_t lanes = tile.channels - c;
     vf columns[kIn][kIn]; // [row][column]
@@ -88,6 +91,8 @@ template <int Pair> void filterRows(const WinogradFilters &filters) {
 }
 
 void winogradFilters(const WinogradFilters &filters) {
+  DSPARK_EXPECTS(filters.w && filters.to && filters.pair >= 0 && filters.pair < kWinogradPairs);
+  DSPARK_EXPECTS(filters.step >= filters.inputs * kPanelLanes);
   if (filters.pair == 0)
     filterRows<0>(filters);
   else if (filters.pair == 1)
@@ -96,33 +101,21 @@ void winogradFilters(const WinogradFilters &filters) {
     filterRows<2>(filters);
 }
 
-// Bias, residual, activation and store of the tile's outputs of one vector of channels.
-DSPARK_SIMD void storeOutputs(const WinogradOutput &tile, const vf (&y)[kOut][kOut], int64_t c) {
-  int64_t lanes = tile.columns - c;
-  bool isFull = lanes >= kLanes;
-  auto read = [&](const float *p)
-                  __attribute__((always_inline)) { return isFull ? load(p) : loadLanes(p, lanes); };
-  vf bias = tile.bias ? read(tile.bias + c) : splat(0);
+// The tile's outputs of one vector of channels, line by line.
+DSPARK_SIMD void storeLines(const WinogradOutput &tile, const vf (&y)[kOut][kOut], int64_t c) {
   for (int64_t line = 0; line < tile.height; ++line) {
     int64_t at = line * tile.line + c;
     vf row[1][kOut];
-    unroll<kOut>(DSPARK_LAMBDA {
-      row[0][i] = y[line][i] + bias;
-      if (tile.residual && i < tile.width)
-        row[0][i] = row[0][i] + read(tile.residual + at + i * tile.pixel);
-    });
-    activate(row, tile.epilogue);
-    unroll<kOut>(DSPARK_LAMBDA {
-      float *to = tile.y + at + i * tile.pixel;
-      if (i < tile.width && isFull)
-        store(to, row[0][i]);
-      else if (i < tile.width)
-        storeLanes(to, row[0][i], lanes);
-    });
+    unroll<kOut>(DSPARK_LAMBDA { row[0][i] = y[line][i]; });
+    storeOutputs(row, tile.bias ? tile.bias + c : nullptr, tile.epilogue,
+                 {tile.y + at, tile.pixel, tile.width, tile.columns - c,
+                  tile.residual ? tile.residual + at : nullptr});
   }
 }
 
 void winogradOutput(const WinogradOutput &tile) {
+  DSPARK_EXPECTS(tile.products && tile.y && tile.step >= tile.columns);
+  DSPARK_EXPECTS(tile.height >= 1 && tile.height <= kOut && tile.width >= 1 && tile.width <= kOut);
   for (int64_t c = 0; c < tile.columns; c += kLanes) {
     vf rows[kOut][kIn], y[kOut][kOut];
     unroll<kIn>([&](auto column) __attribute__((always_inline)) {
@@ -132,7 +125,7 @@ void winogradOutput(const WinogradOutput &tile) {
       unroll<kOut>(DSPARK_LAMBDA { rows[i][column] = t[i]; });
     });
     unroll<kOut>(DSPARK_LAMBDA { outputTransform(rows[i], y[i]); });
-    storeOutputs(tile, y, c);
+    storeLines(tile, y, c);
   }
 }
 

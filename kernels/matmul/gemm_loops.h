@@ -9,6 +9,7 @@
 // 24. With few rows there is nothing to reuse, so P grows until enough independent sums (8) cover the latency
 // of the multiply-add, and K is not cut.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/matmul/activate_loops.h"
 #include "kernels/matmul/gemm.h"
 
@@ -248,6 +249,10 @@ void blocksOfDepth(const GemmTile &tile, Corner at) {
 }
 
 void gemmTile(const GemmTile &tile) {
+  DSPARK_EXPECTS(tile.rows <= kMaxTileRows && tile.aStride >= tile.rows);
+  DSPARK_EXPECTS(tile.taps >= 0 && tile.depth >= 0);
+  DSPARK_EXPECTS(isReadable(tile.a, tile.rows * tile.taps) && isReadable(tile.c, tile.rows));
+  DSPARK_EXPECTS(isReadable(tile.b, tile.columns * tile.taps * tile.depth));
   if (tile.rows <= 0 || tile.columns <= 0)
     return;
   // Without reuse of the panel, or when the sum is short, one block will do.

@@ -164,6 +164,7 @@ inline void takeOff(int32_t *sums, const int32_t *columns, int32_t zero) {
 }
 
 void bytesTile(const IgemmTile &tile) {
+  expectTile(tile);
   bool haveOneZero = tile.results != nullptr;
   for (int64_t r = 1; r < tile.rows; ++r)
     haveOneZero &= tile.aZero[r] == tile.aZero[0];

@@ -1,5 +1,6 @@
 // Packing of 8-bit B for igemm.h, the same at every ISA level.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/matmul/igemm.h"
 
 namespace dspark {
@@ -24,6 +25,8 @@ void packQuads(const T *b, int64_t k, int64_t columns, int64_t kStride, int64_t 
 
 void packAny(const void *b, bool isSigned, int64_t k, int64_t columns, int64_t kStride, int64_t nStride,
              std::byte *panel) {
+  DSPARK_EXPECTS(columns > 0 && columns <= kIntegerColumns && k >= 0);
+  DSPARK_EXPECTS(isReadable(b, k) && panel);
   auto *out = reinterpret_cast<int8_t *>(panel);
   if (isSigned)
     packQuads(static_cast<const int8_t *>(b), k, columns, kStride, nStride, out);

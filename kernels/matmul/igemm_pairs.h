@@ -81,6 +81,7 @@ void integerPanel(const IgemmTile &tile, const int8_t *b, int32_t *c, const Sums
 }
 
 void integerTile(const IgemmTile &tile) {
+  expectTile(tile);
   for (int64_t p = 0; p < tile.panels; ++p)
     integerPanel(tile, reinterpret_cast<const int8_t *>(tile.b + p * packedPanelBytes(tile.k)),
                  tile.c + p * tile.rows * kIntegerColumns, tile.results ? tile.results + p : nullptr);

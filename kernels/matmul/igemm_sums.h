@@ -1,5 +1,6 @@
 // What becomes of the sums of igemm.h, included once per ISA level.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/common/narrow_bytes.h"
 #include "kernels/matmul/igemm.h"
 
@@ -66,8 +67,15 @@ inline void finishSums(const int32_t *sums, const SumsResult &to) {
   }
 }
 
+inline void expectTile([[maybe_unused]] const IgemmTile &tile) {
+  DSPARK_EXPECTS(tile.k >= 0 && tile.panels >= 0 && tile.panels <= kIntegerPanels);
+  DSPARK_EXPECTS(isReadable(tile.a, tile.rows * tile.k) && isReadable(tile.aZero, tile.rows));
+  DSPARK_EXPECTS(isReadable(tile.b, tile.panels) && isReadable(tile.c, tile.panels * tile.rows));
+}
+
 // A tile whose sums go through memory: those of at most 96 rows stay in the L1 cache until they are finished.
 template <void (*sumTile)(const IgemmTile &)> void finishedTile(const IgemmTile &tile) {
+  expectTile(tile);
   sumTile(tile);
   for (int64_t p = 0; tile.results && p < tile.panels; ++p)
     finishSums(tile.c + p * tile.rows * kIntegerColumns, tile.results[p]);

@@ -1,6 +1,7 @@
 // Integer matmuls: the rows of a tile are brought to the form that igemm.h multiplies, then panel by panel of
 // B is multiplied and its sums are stored. B is packed in the plan, or by each tile where it is no constant.
 #include "kernels/matmul/matmul_integer.h"
+#include "kernels/common/shares.h"
 #include "kernels/common/tiles.h"
 #include "kernels/matmul/igemm.h"
 #include "kernels/matmul/integer_result.h"
@@ -32,11 +33,7 @@ void prepare(const KernelCall &call, KernelWork &work, bool isQlinear) {
             !call.attrs.s("packed", "").empty());
   work.tiles[0] = plan.cut(integerTileRows(plan.k));
   int64_t rows = plan.m / plan.rowTiles + 1, used = 0;
-  auto take = [&](int64_t bytes) {
-    int64_t begin = used;
-    used += (bytes + 63) / 64 * 64;
-    return begin;
-  };
+  auto take = [&](int64_t bytes) { return takeBytes(used, bytes); };
   take(rows * ((plan.k + 3) / 4 * 4) * 2);
   state.panels = take(plan.isPacked ? 0 : kIntegerPanels * packedPanelBytes(plan.k));
   state.wide = take(kIntegerScratch);

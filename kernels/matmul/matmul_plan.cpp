@@ -1,12 +1,11 @@
 #include "kernels/matmul/matmul_plan.h"
+#include "kernels/common/shares.h"
 #include <algorithm>
 
 namespace dspark {
 namespace {
 
 constexpr int64_t kPanelColumns = 16;
-
-int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The dim of `t` that lines up with batch dim d of `rank`, 1 where it has none.
 int64_t batchDim(const TensorView &t, int d, int rank) {

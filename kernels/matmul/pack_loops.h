@@ -1,6 +1,7 @@
 // Panels of B made while a product runs, for operands that no compiler packed: copied, transposed or widened
 // from 8 bits. Included once per ISA level.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/common/vector_math.h"
 #include "kernels/matmul/gemm.h"
 
@@ -29,6 +30,7 @@ DSPARK_SIMD void transposeFour(const float *const *rows, int64_t k, float *panel
 }
 
 void packPanel(const float *b, int64_t k, int64_t columns, int64_t kStride, int64_t nStride, float *panel) {
+  DSPARK_EXPECTS(columns > 0 && k >= 0 && isReadable(b, k) && isReadable(panel, k));
   if (columns < kPanel)
     __builtin_memset(panel, 0, size_t(k * kPanel) * sizeof(float));
   else
@@ -75,6 +77,7 @@ void widenPanel(const T *b, int64_t k, int64_t columns, int64_t kStride, int64_t
 
 void widenAny(const void *b, bool isSigned, int64_t k, int64_t columns, int64_t kStride, int64_t nStride,
               const float *zero, float *panel) {
+  DSPARK_EXPECTS(columns > 0 && k >= 0 && isReadable(b, k) && isReadable(panel, k));
   if (isSigned)
     widenPanel(static_cast<const int8_t *>(b), k, columns, kStride, nStride, zero, panel);
   else

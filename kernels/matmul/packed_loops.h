@@ -1,5 +1,6 @@
 // The tiles of packed.h, included once per ISA level.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/matmul/activate_loops.h"
 #include "kernels/matmul/packed_float.h"
 #include "kernels/matmul/packed_int8.h"
@@ -35,6 +36,9 @@ void finishPanel(const PackedTile &tile, int64_t column, const float *sums, cons
 }
 
 template <auto PanelSums> void packedTile(const PackedTile &tile) {
+  DSPARK_EXPECTS(tile.rows >= 0 && tile.rows <= kPackedRows && tile.k >= 0 && tile.scratch);
+  DSPARK_EXPECTS(isReadable(tile.panels, tile.columns) && isReadable(tile.c, tile.rows * tile.columns));
+  DSPARK_EXPECTS(tile.cRow >= tile.columns || tile.rows <= 1);
   float *sums = tile.scratch, *gate = sums + kPackedRows * kPackedColumns;
   for (int64_t column = 0, panel = 0; column < tile.columns; column += kPackedColumns) {
     if (tile.isGated)

@@ -1,4 +1,5 @@
 // Included by float_norm*.cpp, each compiled for its ISA level; DSPARK_FLOAT_NORM names the table.
+#include "kernels/common/contract.h"
 #include "kernels/common/vector_math.h"
 #include "kernels/norm/float_norm.h"
 
@@ -75,6 +76,7 @@ DSPARK_SIMD float maxRow(const float *x, int64_t n) {
 }
 
 void softmaxRow(const float *x, float *y, int64_t n, bool isLog) {
+  DSPARK_EXPECTS(isReadable(x, n) && isReadable(y, n));
   float top = maxRow(x, n);
   vf sum = splat(0);
   forVectors(n, [&](int64_t i, int64_t count) {
@@ -98,6 +100,7 @@ void softmaxRow(const float *x, float *y, int64_t n, bool isLog) {
 }
 
 void softmaxLanes(const float *x, float *y, int64_t size, int64_t stride, int64_t width, bool isLog) {
+  DSPARK_EXPECTS(stride >= width && isReadable(x, size * width) && isReadable(y, size * width));
   forVectors(width, [&](int64_t j, int64_t count) {
     vf top = splat(-kInf), sum = splat(0);
     for (int64_t r = 0; r < size; ++r)
@@ -150,6 +153,7 @@ float meanSquare(const float *x, int64_t n, float mean) {
 
 void normalize(const float *x, float *y, int64_t n, float mean, float inverse, const float *scale,
                const float *bias) {
+  DSPARK_EXPECTS(isReadable(x, n) && isReadable(y, n));
   auto map = [&](auto withScale, auto withBias) {
     forVectors(n, [&](int64_t i, int64_t count) {
       vf v = (loadSome(x + i, count) - mean) * inverse;
@@ -171,6 +175,7 @@ void normalize(const float *x, float *y, int64_t n, float mean, float inverse, c
 }
 
 void scaleRow(const float *x, float *y, int64_t n, float shift, float scale, float bias) {
+  DSPARK_EXPECTS(isReadable(x, n) && isReadable(y, n));
   forVectors(n, [&](int64_t i, int64_t count) {
     storeSome(y + i, fma(loadSome(x + i, count) - shift, splat(scale), splat(bias)), count);
   });

@@ -1,5 +1,6 @@
 // The loops of pool_bytes.h, included once per ISA level.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/common/vector_math.h"
 #include "kernels/pool/pool_bytes.h"
 
@@ -18,6 +19,7 @@ template <typename Vector> DSPARK_SIMD Vector loadChannels(const uint8_t *x, int
 }
 
 void maxBytes(const PoolBytes &pixel) {
+  DSPARK_EXPECTS(isReadable(pixel.taps, pixel.count) && isReadable(pixel.y, pixel.channels));
   for (int64_t c = 0; c < pixel.channels; c += kMaxBlock) {
     int64_t lanes = pixel.channels - c < kMaxBlock ? pixel.channels - c : kMaxBlock;
     bytesBlock best = bytesBlock(uint8_t(0));
@@ -30,6 +32,7 @@ void maxBytes(const PoolBytes &pixel) {
 }
 
 void averageBytes(const PoolBytes &pixel) {
+  DSPARK_EXPECTS(isReadable(pixel.taps, pixel.count) && isReadable(pixel.y, pixel.channels));
   using namespace simd;
   typedef uint8_t vu8 __attribute__((ext_vector_type(kLanes)));
   constexpr int kVectors = 4;

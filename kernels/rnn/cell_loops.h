@@ -1,5 +1,6 @@
 // The loops of cell.h, included once per ISA level.
 #pragma once
+#include "kernels/common/contract.h"
 #include "kernels/matmul/sums.h"
 #include "kernels/rnn/cell.h"
 
@@ -62,6 +63,7 @@ DSPARK_SIMD vf clipped(const CellStep &step, vf x) {
 }
 
 void lstmStep(const CellStep &step) {
+  DSPARK_EXPECTS(step.x && step.h && step.cell && step.out && step.functions);
   const CellFunction &f = step.functions[0], &g = step.functions[1], &h = step.functions[2];
   overUnits(step.hidden, [&](int64_t i, int64_t lanes) {
     auto peephole = [&](int which, vf cell) {
@@ -80,6 +82,7 @@ void lstmStep(const CellStep &step) {
 }
 
 void gruResetStep(const CellStep &step) {
+  DSPARK_EXPECTS(step.x && step.h && step.previous && step.out && step.functions);
   overUnits(step.hidden, [&](int64_t i, int64_t lanes) {
     vf reset = apply(step.functions[0], clipped(step, gate(step, 1, i, lanes)));
     write(step.out + i, reset * read(step.previous + i, lanes), lanes);
@@ -87,6 +90,7 @@ void gruResetStep(const CellStep &step) {
 }
 
 void gruStep(const CellStep &step) {
+  DSPARK_EXPECTS(step.x && step.h && step.previous && step.out && step.functions);
   const CellFunction &f = step.functions[0], &g = step.functions[1];
   overUnits(step.hidden, [&](int64_t i, int64_t lanes) {
     int64_t third = 2 * step.hidden + i;
@@ -103,6 +107,7 @@ void gruStep(const CellStep &step) {
 }
 
 void rnnStep(const CellStep &step) {
+  DSPARK_EXPECTS(step.x && step.h && step.out && step.functions);
   overUnits(step.hidden, [&](int64_t i, int64_t lanes) {
     write(step.out + i, apply(step.functions[0], clipped(step, gate(step, 0, i, lanes))), lanes);
   });

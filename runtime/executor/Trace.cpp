@@ -1,4 +1,5 @@
 #include "runtime/executor/Trace.h"
+#include "kernels/common/call_contract.h"
 #include "runtime/executor/Contents.h"
 #include "runtime/executor/CpuTimer.h"
 #include "runtime/executor/LoopRunner.h"
@@ -196,6 +197,7 @@ void Trace::runRecord(const Record &record) {
                     thread,
                     scratch ? scratch + uint64_t(thread) * run.context.scratchStride : nullptr,
                     run.context.sharedScratch.data()};
+    expectCall(*run.record.kernel, run.record.call, run.record.work, part);
     run.record.kernel->run(run.record.call, run.record.work, part);
   };
   std::optional<StringRun::Scope> scope;

@@ -3,6 +3,7 @@
 // kernel that relies on their order or on a fresh scratch fails. Tensors and scratch lie against inaccessible
 // pages, operands cannot be written.
 #pragma once
+#include "kernels/common/call_contract.h"
 #include "kernels/common/catalogue.h"
 #include "kernels/common/kernel.h"
 #include "kernels/common/tiles.h"
@@ -187,7 +188,9 @@ inline std::vector<Tensor> runRow(const Kernel &row, std::vector<Tensor> &in, co
     for (uint32_t end = work->tiles[phase]; end > 0;) {
       uint32_t begin = end > 2 && threads > 1 ? end - 2 : threads > 1 ? end - 1 : 0;
       int thread = int(end) % threads;
-      row.run(call, *work, {begin, end, phase, thread, scratch[size_t(thread)], shared});
+      KernelPart part{begin, end, phase, thread, scratch[size_t(thread)], shared};
+      expectCall(row, call, *work, part);
+      row.run(call, *work, part);
       end = begin;
     }
   for (size_t i = 0; i < out.size(); ++i) {

@@ -1,45 +1,20 @@
 // qlinear_conv's Winograd rows give the very sums of the definition, whatever the bytes are.
-#include "runtime/format/PackedLayout.h"
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/conv/winograd_case.h"
 
 namespace dspark {
 namespace {
 
 using namespace test;
 
-struct Case {
-  int64_t batch, height, width, inputs, outputs;
-  std::vector<int64_t> pads = {1, 1, 1, 1};
-
-  int64_t outHeight() const { return height + pads[0] + pads[2] - 2; }
-  int64_t outWidth() const { return width + pads[1] + pads[3] - 2; }
-};
+using Case = ImageCase;
 
 int64_t byteAt(const Tensor &t, int64_t i) {
   return t.type == DType::I8 ? t.as<int8_t>()[i] : t.as<uint8_t>()[i];
 }
 
-Tensor packed(const Case &c, const Tensor &w) {
-  ConvWeight weight{1, c.inputs, c.outputs, 9, false, 1, w.type == DType::I8};
-  Tensor p = w;
-  p.bytes.assign(*packedBytes("panel16k4", weight), std::byte(0xff));
-  EXPECT_TRUE(packWeight("panel16k4", weight, w.bytes, p.bytes).isOk());
-  return p;
-}
-
-AttrList attrsOf(const Case &c) {
-  AttrList attrs;
-  attrs.set("layout", "nhwc").set("packed", "panel16k4").set("pads", c.pads);
-  return attrs;
-}
-
-std::vector<const Kernel *> winogradRows() {
-  std::vector<const Kernel *> rows = rowsOf("qlinear_conv");
-  std::erase_if(rows, [](const Kernel *row) {
-    return std::string_view(row->name).find("winograd") == std::string_view::npos;
-  });
-  return rows;
-}
+Tensor packed(const Tensor &w) { return packedFilters("panel16k4", w); }
+AttrList attrsOf(const Case &c) { return c.attrs("panel16k4"); }
+std::vector<const Kernel *> winogradRows() { return rowsNamed("qlinear_conv", "winograd"); }
 
 // Output i of the definition, x [n, h, w, c] and w [o, c, 3, 3] less their zero points.
 int64_t sumAt(const Case &c, const Tensor &x, int64_t xZero, const Tensor &w, const Tensor &wZero,
@@ -72,12 +47,8 @@ bool isTaken(const Kernel &row, std::vector<Tensor> &in, const AttrList &attrs) 
 
 // With scales of 1 and no scale of the result, y is the sum as f32 has it.
 void check(const Case &c, const Tensor &x, uint8_t xZero, const Tensor &w, const Tensor &wZero) {
-  std::vector<Tensor> in = {x,
-                            floats({1}, {}),
-                            filled<uint8_t>(x.type, {}, [&] { return xZero; }),
-                            packed(c, w),
-                            floats({1}, {}),
-                            wZero};
+  std::vector<Tensor> in = {x,         floats({1}, {}), filled<uint8_t>(x.type, {}, [&] { return xZero; }),
+                            packed(w), floats({1}, {}), wZero};
   for (const Kernel *row : winogradRows()) {
     if (!isTaken(*row, in, attrsOf(c))) {
       EXPECT_EQ(row->isa, Isa::Avx512);
@@ -129,7 +100,7 @@ TEST(ConvWinogradInteger, BytesAreThoseOfTheDirectProduct) {
       filled<uint8_t>(DType::U8, {c.batch, c.height, c.width, c.inputs}, rng),
       floats({0.02f}, {}),
       filled<uint8_t>(DType::U8, {}, rng),
-      packed(c, filled<uint8_t>(DType::I8, {c.outputs, c.inputs, 3, 3}, rng)),
+      packed(filled<uint8_t>(DType::I8, {c.outputs, c.inputs, 3, 3}, rng)),
       filled<float>(DType::F32, {c.outputs}, [&] { return 0.001f * float(1 + rng() % 50); }),
       zeros(DType::I8, {}),
       floats({0.7f}, {}),
@@ -149,7 +120,7 @@ TEST(ConvWinogradInteger, TakesOnlyWhatItIsCheaperFor) {
   auto isChosen = [](const Case &c, int64_t stride) {
     std::vector<Tensor> in = {
         zeros(DType::U8, {c.batch, c.height, c.width, c.inputs}), floats({1}, {}), zeros(DType::U8, {}),
-        packed(c, zeros(DType::I8, {c.outputs, c.inputs, 3, 3})), floats({1}, {}), zeros(DType::I8, {})};
+        packed(zeros(DType::I8, {c.outputs, c.inputs, 3, 3})),    floats({1}, {}), zeros(DType::I8, {})};
     AttrList attrs = attrsOf(c);
     attrs.set("strides", {stride, stride});
     return isTaken(*winogradRows().back(), in, attrs);

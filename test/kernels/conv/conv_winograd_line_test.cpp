@@ -3,8 +3,7 @@
 // the exact sum, times M = |At| [(|G||g|) * (|Bt||d|)] summed over the I input channels. 18 are the roundings
 // on the way: at most 4 in the input's transform, 7 in the filter's (a constant, up to four products, two
 // sums), 5 in the output's, and two for bias and residual.
-#include "runtime/format/PackedLayout.h"
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/conv/winograd_case.h"
 #include <array>
 
 namespace dspark {
@@ -28,13 +27,7 @@ struct Case {
   int64_t outLength() const { return length + 2 * pad - (taps - 1) * dilation; }
 };
 
-Tensor packed(const Case &c, const Tensor &w) {
-  ConvWeight weight{1, c.inputs, c.outputs, c.taps, false};
-  Tensor p = w;
-  p.bytes.assign(*packedBytes("panel16", weight), std::byte(0xff));
-  EXPECT_TRUE(packWeight("panel16", weight, w.bytes, p.bytes).isOk());
-  return p;
-}
+Tensor packed(const Tensor &w) { return packedFilters("panel16", w); }
 
 AttrList attrsOf(const Case &c) {
   AttrList attrs;
@@ -45,13 +38,7 @@ AttrList attrsOf(const Case &c) {
   return attrs;
 }
 
-std::vector<const Kernel *> lineRows() {
-  std::vector<const Kernel *> rows = rowsOf("conv");
-  std::erase_if(rows, [](const Kernel *row) {
-    return std::string_view(row->name).find("winograd_line") == std::string_view::npos;
-  });
-  return rows;
-}
+std::vector<const Kernel *> lineRows() { return rowsNamed("conv", "winograd_line"); }
 
 struct Expected {
   double value = 0, magnitude = 0;
@@ -98,7 +85,7 @@ void check(const Case &c, bool hasBias, bool hasResidual) {
   Tensor w = uniform({c.outputs, c.inputs, c.taps, 1}, rng);
   std::vector<Tensor> in(4);
   in[0] = uniform({c.batch, c.length, c.beside, c.inputs}, rng);
-  in[1] = packed(c, w);
+  in[1] = packed(w);
   if (hasBias)
     in[2] = uniform({c.outputs}, rng);
   if (hasResidual)
@@ -142,39 +129,20 @@ TEST(ConvWinogradLine, ErrorIsThatOfTheDirectSum) {
     std::mt19937 rng(5);
     Case c{1, 240, 1, 128, 64, taps, taps / 2};
     Tensor w = uniform({c.outputs, c.inputs, taps, 1}, rng);
-    std::vector<Tensor> in = {uniform({1, c.length, 1, c.inputs}, rng), packed(c, w)};
+    std::vector<Tensor> in = {uniform({1, c.length, 1, c.inputs}, rng), packed(w)};
     std::vector<double> exact;
     for (int64_t i = 0; i < c.length * c.outputs; ++i)
       exact.push_back(expected(c, in[0], w, 0, i / c.outputs, 0, i % c.outputs).value);
-    auto error = [&](const Kernel &row) {
-      Tensor y = runRow(row, in, attrsOf(c))[0];
-      double squares = 0;
-      for (size_t i = 0; i < exact.size(); ++i)
-        squares += std::pow(double(y.as<float>()[i]) - exact[i], 2);
-      return std::sqrt(squares);
-    };
-    for (const Kernel *row : lineRows())
-      for (const Kernel *direct : rowsOf("conv")) {
-        std::string_view name = direct->name;
-        if (direct->isa == row->isa && (name == "conv_f32" || name.starts_with("conv_f32_avx")))
-          EXPECT_LT(error(*row), 4 * error(*direct)) << row->name << ", " << taps << " taps";
-      }
+    expectErrorOfDirectSum(lineRows(), in, attrsOf(c), exact, 4);
   }
 }
 
-// An image has the same bits alone, beside others, and however work is dealt to threads.
 TEST(ConvWinogradLine, BitsDoNotDependOnBatchOrThreads) {
   std::mt19937 rng(3);
   Case c{7, 203, 1, 48, 50, 5, 2};
   std::vector<Tensor> in = {uniform({c.batch, c.length, 1, c.inputs}, rng),
-                            packed(c, uniform({c.outputs, c.inputs, c.taps, 1}, rng))};
-  std::vector<Tensor> one = in;
-  one[0].dims[0] = 1;
-  one[0].bytes.resize(one[0].bytes.size() / size_t(c.batch));
-  for (const Kernel *row : lineRows()) {
-    Tensor all = runRow(*row, in, attrsOf(c))[0], first = runRow(*row, one, attrsOf(c), 1, 1)[0];
-    EXPECT_EQ(0, std::memcmp(all.bytes.data(), first.bytes.data(), first.bytes.size())) << row->name;
-  }
+                            packed(uniform({c.outputs, c.inputs, c.taps, 1}, rng))};
+  expectBitsOfFirstImage(lineRows(), in, attrsOf(c));
 }
 
 } // namespace

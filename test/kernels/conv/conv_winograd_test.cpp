@@ -3,8 +3,7 @@
 // M = |At| [(|G||g||Gt|) * (|Bt||d||B|)] |A| summed over the I input channels. 28 are the roundings on the
 // way: per pass 4 in the input's and the filter's transform and 5 in the output's, constants' errors
 // included, two passes each, and two for bias and residual.
-#include "runtime/format/PackedLayout.h"
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/conv/winograd_case.h"
 #include <array>
 
 namespace dspark {
@@ -28,13 +27,7 @@ const double kOutput[4][6] = {{1, 1, 1, 1, 1, 0},
                               {0, 0.5, 0.5, 2, 2, 0},
                               {0, kA / 2, -kA / 2, 2 * kB, -2 * kB, 1}};
 
-struct Case {
-  int64_t batch, height, width, inputs, outputs;
-  std::vector<int64_t> pads = {1, 1, 1, 1};
-
-  int64_t outHeight() const { return height + pads[0] + pads[2] - 2; }
-  int64_t outWidth() const { return width + pads[1] + pads[3] - 2; }
-};
+using Case = ImageCase;
 
 // x[n, y, x, c], zero outside.
 double at(const Case &c, const Tensor &x, int64_t n, int64_t row, int64_t column, int64_t channel) {
@@ -88,28 +81,9 @@ std::array<Expected, 16> tileOf(const Case &c, const Tensor &x, const Tensor &w,
   return out;
 }
 
-Tensor packed(const Case &c, const Tensor &w) {
-  ConvWeight weight{1, c.inputs, c.outputs, 9, false};
-  Tensor p = w;
-  p.bytes.assign(*packedBytes("panel16", weight), std::byte(0xff));
-  EXPECT_TRUE(packWeight("panel16", weight, w.bytes, p.bytes).isOk());
-  return p;
-}
-
-AttrList attrsOf(const Case &c) {
-  AttrList attrs;
-  attrs.set("layout", "nhwc").set("packed", "panel16").set("pads", c.pads);
-  return attrs;
-}
-
-std::vector<const Kernel *> winogradRows() {
-  std::vector<const Kernel *> rows = rowsOf("conv");
-  std::erase_if(rows, [](const Kernel *row) {
-    std::string_view name = row->name;
-    return name.find("winograd") == name.npos || name.find("winograd_line") != name.npos;
-  });
-  return rows;
-}
+Tensor packed(const Tensor &w) { return packedFilters("panel16", w); }
+AttrList attrsOf(const Case &c) { return c.attrs("panel16"); }
+std::vector<const Kernel *> winogradRows() { return rowsNamed("conv", "winograd", "winograd_line"); }
 
 // Draws operands, runs every row and compares each output.
 void check(const Case &c, bool hasBias, bool hasResidual) {
@@ -117,7 +91,7 @@ void check(const Case &c, bool hasBias, bool hasResidual) {
   Tensor w = uniform({c.outputs, c.inputs, 3, 3}, rng);
   std::vector<Tensor> in(4);
   in[0] = uniform({c.batch, c.height, c.width, c.inputs}, rng);
-  in[1] = packed(c, w);
+  in[1] = packed(w);
   if (hasBias)
     in[2] = uniform({c.outputs}, rng);
   if (hasResidual)
@@ -163,7 +137,7 @@ TEST(ConvWinograd, ErrorIsThatOfTheDirectSum) {
   std::mt19937 rng(5);
   Case c{1, 20, 20, 64, 32};
   Tensor w = uniform({c.outputs, c.inputs, 3, 3}, rng);
-  std::vector<Tensor> in = {uniform({1, c.height, c.width, c.inputs}, rng), packed(c, w)};
+  std::vector<Tensor> in = {uniform({1, c.height, c.width, c.inputs}, rng), packed(w)};
   std::vector<double> exact;
   for (int64_t i = 0; i < c.height * c.width * c.outputs; ++i) {
     int64_t o = i % c.outputs, q = i / c.outputs % c.width, r = i / c.outputs / c.width;
@@ -173,34 +147,15 @@ TEST(ConvWinograd, ErrorIsThatOfTheDirectSum) {
              double(w.as<float>()[o * 9 * c.inputs + k]);
     exact.push_back(sum);
   }
-  auto error = [&](const Kernel &row) {
-    Tensor y = runRow(row, in, attrsOf(c))[0];
-    double squares = 0;
-    for (size_t i = 0; i < exact.size(); ++i)
-      squares += std::pow(double(y.as<float>()[i]) - exact[i], 2);
-    return std::sqrt(squares);
-  };
-  for (const Kernel *row : winogradRows())
-    for (const Kernel *direct : rowsOf("conv")) {
-      std::string_view name = direct->name;
-      if (direct->isa == row->isa && (name == "conv_f32" || name.starts_with("conv_f32_avx")))
-        EXPECT_LT(error(*row), 3 * error(*direct)) << row->name;
-    }
+  expectErrorOfDirectSum(winogradRows(), in, attrsOf(c), exact, 3);
 }
 
-// An image has the same bits alone, beside others, and however work is dealt to threads.
 TEST(ConvWinograd, BitsDoNotDependOnBatchOrThreads) {
   std::mt19937 rng(3);
   Case c{9, 17, 30, 48, 50};
   std::vector<Tensor> in = {uniform({c.batch, c.height, c.width, c.inputs}, rng),
-                            packed(c, uniform({c.outputs, c.inputs, 3, 3}, rng))};
-  std::vector<Tensor> one = in;
-  one[0].dims[0] = 1;
-  one[0].bytes.resize(one[0].bytes.size() / size_t(c.batch));
-  for (const Kernel *row : winogradRows()) {
-    Tensor all = runRow(*row, in, attrsOf(c))[0], first = runRow(*row, one, attrsOf(c), 1, 1)[0];
-    EXPECT_EQ(std::memcmp(all.bytes.data(), first.bytes.data(), first.bytes.size()), 0) << row->name;
-  }
+                            packed(uniform({c.outputs, c.inputs, 3, 3}, rng))};
+  expectBitsOfFirstImage(winogradRows(), in, attrsOf(c));
 }
 
 // A NaN reaches every output that reads it, and none outside its tiles.
@@ -208,7 +163,7 @@ TEST(ConvWinograd, NaNStaysInItsTiles) {
   std::mt19937 rng(3);
   Case c{1, 16, 16, 16, 16};
   std::vector<Tensor> in = {uniform({1, c.height, c.width, c.inputs}, rng),
-                            packed(c, uniform({c.outputs, c.inputs, 3, 3}, rng))};
+                            packed(uniform({c.outputs, c.inputs, 3, 3}, rng))};
   in[0].as<float>()[(5 * c.width + 6) * c.inputs + 3] = NAN;
   for (const Kernel *row : winogradRows()) {
     Tensor y = runRow(*row, in, attrsOf(c))[0];
@@ -227,7 +182,7 @@ TEST(ConvWinograd, TakesOnlyWhatItIsCheaperFor) {
   auto chosen = [](const Case &c, std::vector<int64_t> strides) {
     std::mt19937 rng(1);
     std::vector<Tensor> in = {zeros(DType::F32, {c.batch, c.height, c.width, c.inputs}),
-                              packed(c, zeros(DType::F32, {c.outputs, c.inputs, 3, 3}))};
+                              packed(zeros(DType::F32, {c.outputs, c.inputs, 3, 3}))};
     AttrList attrs = attrsOf(c);
     attrs.set("strides", std::move(strides));
     std::vector<Tensor> out = inferResults("conv", in, attrs, 1);
