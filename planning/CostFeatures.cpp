@@ -1,6 +1,7 @@
 #include "planning/CostFeatures.h"
 #include "kernels/elementwise/kinds.h"
 #include "kernels/fused/program.h"
+#include "kernels/reduce/float_reduce.h"
 #include "planning/ContractionFeatures.h"
 #include <algorithm>
 
@@ -168,6 +169,11 @@ bool keepsLast(const KernelCall &call) {
   return call.in[0].rank > 0 && last(call.in[0]) > 1 && last(call.out[0]) == last(call.in[0]);
 }
 
+// Whether rows are so short that they are folded side by side.
+bool hasShortRows(const KernelCall &call) {
+  return elementsOf(call.in[0]) <= double(reduce_ops::kShortRow) * elementsOf(call.out[0]);
+}
+
 std::string keyOf(const Kernel &kernel, const KernelCall &call) {
   std::string key = kernel.name;
   auto add = [&](std::string_view text) {
@@ -186,7 +192,7 @@ std::string keyOf(const Kernel &kernel, const KernelCall &call) {
   } else if (op == "unary" || op == "resize" || op == "pad") {
     add(call.attrs.s(op == "unary" ? "kind" : "mode", op == "pad" ? "constant" : ""));
   } else if (op == "reduce") {
-    add(keepsLast(call) ? "columns" : "rows");
+    add(keepsLast(call) ? "columns" : hasShortRows(call) ? "short" : "rows");
   } else if (op == "transpose") {
     add(permutedRun(call) > 1 ? "runs" : "elements");
   }

@@ -15,6 +15,7 @@
 #include "kernels/common/element.h"
 #include "kernels/common/kernel.h"
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -475,6 +476,8 @@ std::vector<Case> moveCases() {
   reduce("max", T::F32, {65536, 4}, {1}, 1e-6);
   reduce("sum", T::F32, {512, 512}, {0}, 1e-3);
   reduce("mean", T::F32, {49, 2048}, {0}, 1e-3);
+  reduce("sum", T::F32, {64, 16, 196}, {1}, 1e-3);
+  reduce("max", T::F32, {8192, 8, 4}, {1}, 1e-6);
   reduce("sum", T::F16, {512, 512}, {1}, 1);
   for (DType type : {T::F32, T::F16, T::I32})
     cases.push_back({"arg_reduce argmax " + std::string(dtypeName(type)) + " 8x128000",
@@ -505,6 +508,15 @@ std::vector<Case> moveCases() {
                    1,
                    Limit::Bandwidth,
                    1e-2});
+  for (auto [size, channels, kernel] : {std::array<int64_t, 3>{112, 64, 3}, {56, 64, 2}, {28, 256, 2}})
+    cases.push_back({"pool max " + std::to_string(kernel) + "x" + std::to_string(kernel) + " s2 of " +
+                         std::to_string(size) + "x" + std::to_string(size) + "x" + std::to_string(channels),
+                     "pool",
+                     {normal({1, size, size, channels})},
+                     {{"kind", {}, "max"},
+                      {"layout", {}, "nhwc"},
+                      {"kernel_shape", {kernel, kernel}},
+                      {"strides", {2, 2}}}});
 
   Operand rows{T::I64, {128}, 0, 29999};
   double rowBytes = 128 * 384 * 4;

@@ -40,8 +40,37 @@ void prepareGather(const KernelCall &call, KernelWork &work) {
   work.bytes = double(s.rows.total) * 2;
 }
 
+// Rows of one element: the places of a block of entries serve all outer indices of the part. -1 is outside.
+template <typename T>
+void gatherElements(const KernelCall &call, const GatherState &s, int64_t begin, int64_t end) {
+  constexpr int64_t kBlock = 512;
+  int64_t places[kBlock];
+  const T *x = call.in[0].as<const T>();
+  T *y = call.out[0].as<T>();
+  for (int64_t first = 0; first < s.count; first += kBlock) {
+    int64_t n = std::min(kBlock, s.count - first);
+    for (int64_t j = 0; j < n; ++j) {
+      int64_t index = intAt(call.in[1], first + j);
+      index += index < 0 ? s.dim : 0;
+      places[j] = index >= 0 && index < s.dim ? index : -1;
+    }
+    for (int64_t outer = begin / s.count; outer * s.count < end; ++outer) {
+      const T *from = x + outer * s.dim;
+      T *to = y + outer * s.count + first;
+      int64_t stop = std::min(n, end - outer * s.count - first);
+      for (int64_t j = std::max<int64_t>(0, begin - outer * s.count - first); j < stop; ++j)
+        to[j] = places[j] < 0 ? T() : from[places[j]];
+    }
+  }
+}
+
 void runGather(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const GatherState &s = work.get<GatherState>();
+  int64_t bytes = s.rows.rowBytes;
+  if (bytes <= 16 && (bytes & (bytes - 1)) == 0)
+    return dispatchBytes(int(bytes), [&]<typename T>() {
+      gatherElements<T>(call, s, s.rows.begin(part) / bytes, s.rows.end(part) / bytes);
+    });
   const char *x = call.in[0].as<const char>();
   char *y = call.out[0].as<char>();
   s.rows.forRows(part, [&](int64_t row, int64_t at, int64_t bytes) {

@@ -1,5 +1,6 @@
 // Running sums and products along an axis, in the order of the axis or against it. Each line is one chain, as
-// the definition has it; 16-bit floats run in f32 and round where they are written.
+// the definition has it, and several lines run side by side; 16-bit floats run in f32 and round where they
+// are written.
 #include "kernels/common/byte_tiles.h"
 #include "kernels/common/operand.h"
 #include "kernels/reduce/rows.h"
@@ -17,6 +18,30 @@ void prepare(const KernelCall &call, KernelWork &work) {
   work.bytes = double(bytes) * 2;
 }
 
+constexpr int64_t kStripe = 128; // lines that run side by side, where they are neighbours
+constexpr int64_t kChains = 8;   // else: as many as hide the latency of an addition
+
+/// `count` lines of `size` elements that are `step` apart; `gap` is the distance between lines.
+template <typename T, bool kProduct>
+void runLines(const T *x, T *y, int64_t size, int64_t step, int64_t count, int64_t gap, bool isExclusive) {
+  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, Accumulator<T>>; // integers wrap
+  Wide total[kStripe];
+  std::fill_n(total, count, kProduct ? Wide(1) : Wide(0));
+  auto line = [&](int64_t at, int64_t j) {
+    Wide value = Wide(x[at]), before = total[j];
+    total[j] = kProduct ? before * value : before + value;
+    y[at] = T(isExclusive ? before : total[j]);
+  };
+  for (int64_t i = 0; i < size; ++i) {
+    if (gap == 1)
+      for (int64_t j = 0; j < count; ++j)
+        line(i * step + j, j);
+    else
+      for (int64_t j = 0; j < count; ++j)
+        line(i * step + j * gap, j);
+  }
+}
+
 void run(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const TensorView &x = call.in[0];
   int64_t axis = intAt(call.in[1], 0);
@@ -28,17 +53,12 @@ void run(const KernelCall &call, const KernelWork &work, const KernelPart &part)
   bool isReverse = call.attrs.i("reverse", 0) != 0;
   RowRange lines(x.elements() / size, work.tiles[0], part);
   dispatchNumber(x.type, [&]<typename T>() {
-    using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, Accumulator<T>>; // integers wrap
-    for (int64_t line = lines.begin; line < lines.end; ++line) {
+    for (int64_t line = lines.begin, count; line < lines.end; line += count) {
+      count = std::min(lines.end - line, inner == 1 ? kChains : std::min(kStripe, inner - line % inner));
       int64_t first = line / inner * size * inner + line % inner + (isReverse ? (size - 1) * inner : 0);
-      int64_t step = isReverse ? -inner : inner;
-      Wide total = isProduct ? Wide(1) : Wide(0);
-      for (int64_t i = 0; i < size; ++i) {
-        int64_t at = first + i * step;
-        Wide value = Wide(x.as<const T>()[at]), before = total;
-        total = isProduct ? total * value : total + value;
-        call.out[0].as<T>()[at] = T(isExclusive ? before : total);
-      }
+      auto loop = isProduct ? runLines<T, true> : runLines<T, false>;
+      loop(x.as<const T>() + first, call.out[0].as<T>() + first, size, isReverse ? -inner : inner, count,
+           inner == 1 ? size : 1, isExclusive);
     }
   });
 }

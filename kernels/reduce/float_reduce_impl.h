@@ -2,6 +2,8 @@
 //
 //   row:    | v0 v1 v2 v3 | v0 v1 v2 v3 | ... four vectors of accumulators hide the latency of the adds
 //   lanes:  a strip of up to eight vectors walks down 64 rows in registers, then joins acc
+//   short:  a vector of rows at once, their columns transposed into lanes four at a time
+#include "kernels/common/contract.h"
 #include "kernels/common/vector_math.h"
 #include "kernels/reduce/float_reduce.h"
 
@@ -66,6 +68,7 @@ template <Fold kFold> DSPARK_SIMD vf loadRest(const float *x, int64_t n) {
 }
 
 template <Fold kFold> float foldRow(const float *x, int64_t n) {
+  DSPARK_EXPECTS(x && n > 0 && n <= kFoldRow);
   vf acc[kRowVectors];
   for (vf &a : acc)
     a = identity<kFold>();
@@ -98,6 +101,7 @@ DSPARK_SIMD void foldStrip(const float *x, int64_t rows, int64_t stride, float *
 
 template <Fold kFold>
 void foldLanes(const float *x, int64_t rows, int64_t stride, int64_t width, float *acc) {
+  DSPARK_EXPECTS(isReadable(acc, width) && isReadable(x, rows * width));
   constexpr int64_t kStrip = kStripVectors * kLanes;
   int64_t j = 0;
   for (; j + kStrip <= width; j += kStrip)
@@ -117,7 +121,65 @@ void foldLanes(const float *x, int64_t rows, int64_t stride, int64_t width, floa
   }
 }
 
+// Columns 0 to 3 of kLanes rows that are n elements apart.
+DSPARK_SIMD void loadColumns(const float *x, int64_t n, vf (&column)[4]) {
+  typedef float quad __attribute__((ext_vector_type(4)));
+  typedef float quadUnaligned __attribute__((ext_vector_type(4), aligned(4)));
+#pragma clang loop unroll(full)
+  for (int r = 0; r < kLanes; r += 4) {
+    auto row = [&](int k) { return quad(*reinterpret_cast<const quadUnaligned *>(x + (r + k) * n)); };
+    quad a = row(0), b = row(1), c = row(2), d = row(3);
+    quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+         abHigh = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+         cdHigh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    quad columns[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+                       __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                       __builtin_shufflevector(abHigh, cdHigh, 0, 1, 4, 5),
+                       __builtin_shufflevector(abHigh, cdHigh, 2, 3, 6, 7)};
+#pragma clang loop unroll(full)
+    for (int k = 0; k < 4; ++k)
+      __builtin_memcpy(reinterpret_cast<char *>(&column[k]) + r * sizeof(float), &columns[k], sizeof(quad));
+  }
+}
+
+// kLanes rows; column i goes to chain i % 4.
+template <Fold kFold> DSPARK_SIMD vf foldColumns(const float *x, int64_t n) {
+  vf acc[4];
+  for (vf &a : acc)
+    a = identity<kFold>();
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    vf column[4];
+    loadColumns(x + i, n, column);
+    for (int k = 0; k < 4; ++k)
+      acc[k] = fold<kFold>(acc[k], column[k]);
+  }
+#pragma clang loop unroll(full)
+  for (int k = 0; k < 3; ++k)
+    if (i + k < n) {
+      vf column;
+      for (int r = 0; r < kLanes; ++r)
+        column[r] = x[r * n + i + k];
+      acc[k] = fold<kFold>(acc[k], column);
+    }
+  return join<kFold>(join<kFold>(acc[0], acc[1]), join<kFold>(acc[2], acc[3]));
+}
+
+template <Fold kFold> void foldShortRows(const float *x, int64_t rows, int64_t n, float *y) {
+  DSPARK_EXPECTS(n > 0 && n <= kShortRow && isReadable(x, rows) && isReadable(y, rows));
+  int64_t r = 0;
+  for (; r + kLanes <= rows; r += kLanes)
+    store(y + r, foldColumns<kFold>(x + r * n, n));
+  if (r == rows)
+    return;
+  float rest[kLanes * kShortRow];
+  __builtin_memset(rest, 0, size_t(kLanes * n) * sizeof(float));
+  __builtin_memcpy(rest, x + r * n, size_t((rows - r) * n) * sizeof(float));
+  storePart(y + r, foldColumns<kFold>(rest, n), rows - r);
+}
+
 float expRow(const float *x, int64_t n, float shift) {
+  DSPARK_EXPECTS(x && n > 0 && n <= kFoldRow);
   vf sum = splat(0), other = splat(0);
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
@@ -149,6 +211,8 @@ constinit const FloatReduce DSPARK_FLOAT_REDUCE = {
      foldRow<Fold::Min>},
     {foldLanes<Fold::Sum>, foldLanes<Fold::Abs>, foldLanes<Fold::Square>, foldLanes<Fold::Prod>,
      foldLanes<Fold::Max>, foldLanes<Fold::Min>},
+    {foldShortRows<Fold::Sum>, foldShortRows<Fold::Abs>, foldShortRows<Fold::Square>,
+     foldShortRows<Fold::Prod>, foldShortRows<Fold::Max>, foldShortRows<Fold::Min>},
     expRow,
     expLanes,
 };

@@ -122,6 +122,8 @@ void addByteCases(Cases &cases) {
 }
 
 void addRows(Cases &cases) {
+  for (auto [rows, size] : {std::array{1000, 2}, {8000, 4}, {20000, 7}, {4000, 16}, {2000, 49}})
+    cases.push_back({format("reduce kind=mean axes=1 | f32[%d,%d]", rows, size)});
   for (auto [rows, size] : {std::array{1, 384}, {16, 384}, {128, 384}, {40, 120}, {512, 768}, {2000, 64}}) {
     cases.push_back({format("layer_norm | f32[%d,%d] *f32[%d] *f32[%d]", rows, size, size, size)});
     cases.push_back({format("softmax | f32[%d,%d]", rows, size)});

@@ -2,6 +2,7 @@
 #include "kernels/common/element.h"
 #include "test/kernels/shape_case.h"
 #include <cmath>
+#include <numeric>
 #include <set>
 
 namespace dspark {
@@ -142,6 +143,59 @@ TEST(TopK, AgreesWithSorting) {
         }
       }
   }
+}
+
+// Long lines, in which most blocks are passed over and lists fill up: every element's order with NaN as the
+// largest.
+TEST(TopK, LongLines) {
+  std::mt19937 rng(7);
+  for (int64_t most : {50, 1 << 20}) { // many ties, or few
+    Tensor x = filled<float>(DType::F32, {2, 5000}, [&] { return float(rng() % uint32_t(most)); });
+    for (int64_t i : {100, 4000})
+      x.as<float>()[i] = NAN;
+    for (bool isLargest : {true, false})
+      for (int64_t k : {1, 5, 32, 33, 700, 3000, 5000}) {
+        AttrList attrs;
+        attrs.set("largest", int64_t(isLargest));
+        std::vector<Tensor> best = runOp("top_k", {x, indices({k})}, attrs, 2);
+        for (int64_t line = 0; line < 2; ++line) {
+          const float *v = x.as<float>() + line * 5000;
+          std::vector<int64_t> order(5000);
+          std::iota(order.begin(), order.end(), 0);
+          auto key = [&](int64_t i) { return std::isnan(v[i]) ? INFINITY : v[i]; };
+          std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+            return isLargest ? key(a) > key(b) : key(a) < key(b);
+          });
+          for (int64_t j = 0; j < k; ++j)
+            ASSERT_EQ(best[1].as<int64_t>()[line * k + j], order[size_t(j)])
+                << (isLargest ? "largest " : "smallest ") << j << " of " << k;
+        }
+      }
+  }
+}
+
+// Rows of one element, of every size of element: places are counted from the end too, and those outside read
+// 0.
+TEST(Gather, Columns) {
+  std::mt19937 rng(4);
+  for (DType type : {DType::U8, DType::F16, DType::F32, DType::I64, DType::C128})
+    for (int64_t count : {1, 7, 1300}) {
+      int64_t rows = 9, dim = 31, bytes = dtypeBits(type) / 8;
+      Tensor x = zeros(type, {rows, dim});
+      for (std::byte &b : x.bytes)
+        b = std::byte(rng());
+      Tensor at = filled<int32_t>(DType::I32, {count}, [&] { return int32_t(rng() % 80) - 40; });
+      Tensor y = runOp("gather", {x, at}, AttrList().set("axis", 1))[0];
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t j = 0; j < count; ++j) {
+          int64_t place = at.as<int32_t>()[j] + (at.as<int32_t>()[j] < 0 ? dim : 0);
+          bool isInside = place >= 0 && place < dim;
+          for (int64_t b = 0; b < bytes; ++b)
+            ASSERT_EQ(y.bytes[size_t((r * count + j) * bytes + b)],
+                      isInside ? x.bytes[size_t((r * dim + place) * bytes + b)] : std::byte(0))
+                << dtypeName(type) << " row " << r << " entry " << j;
+        }
+    }
 }
 
 TEST(NonZero, CountsOverTiles) {

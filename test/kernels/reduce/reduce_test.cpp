@@ -2,6 +2,7 @@
 //
 // Tolerance of f32 sums: parts of at most 4096 elements are summed in lanes, at the baseline 256 terms to a
 // lane, each addition rounding once: 260 * eps * sum|x|, then the f64 join and one rounding of the result.
+#include "kernels/common/numeric.h"
 #include "test/kernels/shape_case.h"
 #include <cmath>
 
@@ -94,6 +95,13 @@ TEST(Reduce, EveryKindRowAndShape) {
                         {{1, 64, 33, 33}, {2, 3}},
                         {{5}, {}},
                         {{2, 1, 3}, {1}},
+                        {{37, 2}, {1}}, // short rows, in lanes
+                        {{19, 3}, {1}},
+                        {{70, 16}, {1}},
+                        {{5, 64}, {1}},
+                        {{6, 65}, {1}},
+                        {{5, 7, 3}, {1}}, // short columns
+                        {{4, 6, 131}, {1}},
                         {{1, 1}, {0, 1}}})
     for (const char *kind :
          {"sum", "mean", "max", "min", "prod", "l1", "l2", "log_sum", "log_sum_exp", "sum_square"}) {
@@ -141,6 +149,29 @@ TEST(Reduce, DoesNotDependOnThreads) {
       Tensor one = runRow(*row, in, attrs, 1, 1)[0], three = runRow(*row, in, attrs, 1, 3)[0];
       EXPECT_EQ(one.bytes, three.bytes) << row->name;
     }
+  }
+}
+
+// Rows that are folded side by side have the bits that each has alone.
+TEST(Reduce, ShortRowsDoNotDependOnTheirNeighbours) {
+  std::mt19937 rng(12);
+  for (int64_t n : {2, 3, 4, 7, 21, 64}) {
+    Tensor x = uniform({101, n}, rng);
+    x.as<float>()[5 * n] = NAN;
+    for (const char *kind : {"sum", "mean", "max", "l2"})
+      for (const Kernel *row : rowsOf("reduce")) {
+        AttrList attrs;
+        attrs.set("kind", kind).set("axes", 1);
+        std::vector<Tensor> all = {x};
+        Tensor y = runRow(*row, all, attrs)[0];
+        for (int64_t r : {0, 5, 6, 100}) {
+          std::vector<Tensor> one = {zeros(DType::F32, {1, n})};
+          std::copy_n(x.as<float>() + r * n, n, one[0].as<float>());
+          Tensor alone = runRow(*row, one, attrs)[0];
+          EXPECT_EQ(0, std::memcmp(alone.as<float>(), y.as<float>() + r, sizeof(float)))
+              << row->name << " " << kind << " row " << r << " of " << n;
+        }
+      }
   }
 }
 
@@ -259,6 +290,72 @@ TEST(Cumulative, SumsAndProducts) {
   EXPECT_EQ(run("sum", -1, 1, 0), (std::vector<float>{0, 1, 3, 0, 4, 9}));
   EXPECT_EQ(run("sum", -1, 1, 1), (std::vector<float>{5, 3, 0, 11, 6, 0}));
   EXPECT_EQ(run("prod", 1, 0, 1), (std::vector<float>{6, 6, 3, 120, 30, 6}));
+}
+
+// Every type, by blocks of long rows and by lines beside each other: small whole numbers, so that there are
+// ties in every block and no type rounds.
+TEST(ArgReduce, EveryTypeAndAxis) {
+  std::mt19937 rng(9);
+  for (DType type :
+       {DType::F32, DType::F16, DType::BF16, DType::F64, DType::I8, DType::U8, DType::I32, DType::I64})
+    for (std::vector<int64_t> dims : {std::vector<int64_t>{3, 9001}, {5, 1}, {2, 70, 131}})
+      for (bool isMax : {true, false})
+        for (int64_t last : {0, 1}) {
+          Tensor x = zeros(type, dims);
+          std::vector<double> values(size_t(x.elements()));
+          for (double &v : values)
+            v = double(rng() % 100);
+          storeFromF64(type, x.bytes.data(), 0, x.elements(), values.data());
+          AttrList attrs;
+          attrs.set("axis", 1).set("kind", isMax ? "argmax" : "argmin").set("select_last_index", last);
+          int64_t inner = dims.size() > 2 ? dims[2] : 1, size = dims[1];
+          for (const Kernel *row : rowsOf("arg_reduce")) {
+            bool isRows = std::string_view(row->name) != "arg_reduce_any";
+            bool isFloat = type == DType::F32 || type == DType::F16 || type == DType::BF16;
+            if (isRows && (inner > 1 || !isFloat))
+              continue;
+            std::vector<Tensor> in = {x};
+            Tensor y = runRow(*row, in, attrs)[0];
+            for (int64_t line = 0; line < y.elements(); ++line) {
+              const double *v = values.data() + line / inner * size * inner + line % inner;
+              int64_t best = 0;
+              for (int64_t i = 1; i < size; ++i) {
+                double a = v[i * inner], b = v[best * inner];
+                if ((isMax ? a > b : a < b) || (last && a == b))
+                  best = i;
+              }
+              ASSERT_EQ(y.as<int64_t>()[line], best)
+                  << row->name << " " << dtypeName(type) << " line " << line;
+            }
+          }
+        }
+}
+
+// Lines that run side by side have the sums of their own chain, to the bit.
+TEST(Cumulative, EveryAxisOfManyLines) {
+  std::mt19937 rng(15);
+  for (std::vector<int64_t> dims : {std::vector<int64_t>{21, 37}, {3, 19, 300}, {1, 5}})
+    for (int64_t axis = 0; axis < int64_t(dims.size()); ++axis)
+      for (int64_t form = 0; form < 4; ++form) {
+        bool isExclusive = form % 2 != 0, isReverse = form / 2 != 0;
+        Tensor x = uniform(dims, rng);
+        AttrList attrs;
+        attrs.set("kind", "sum").set("exclusive", int64_t(isExclusive)).set("reverse", int64_t(isReverse));
+        Tensor y = runOp("cumulative", {x, index(axis)}, attrs)[0];
+        int64_t size = dims[size_t(axis)], inner = 1;
+        for (size_t i = size_t(axis) + 1; i < dims.size(); ++i)
+          inner *= dims[i];
+        for (int64_t line = 0; line < x.elements() / size; ++line) {
+          float total = 0;
+          for (int64_t i = 0; i < size; ++i) {
+            int64_t place = isReverse ? size - 1 - i : i,
+                    at = line / inner * size * inner + place * inner + line % inner;
+            float before = total;
+            total += x.as<float>()[at];
+            ASSERT_EQ(y.as<float>()[at], isExclusive ? before : total) << "axis " << axis << " line " << line;
+          }
+        }
+      }
 }
 
 } // namespace
