@@ -46,11 +46,15 @@ int64_t PoolPlan::divisor(const int64_t (&at)[3], int64_t inside) const {
 }
 
 PoolSpan::PoolSpan(const PoolPlan &plan, int axis, int64_t o) {
-  int64_t d = plan.dilation[axis];
+  int64_t d = plan.dilation[axis], taps = plan.kernel[axis];
   first = o * plan.stride[axis] - plan.padBegin[axis];
-  begin = first < 0 ? std::min((-first + d - 1) / d, plan.kernel[axis]) : 0;
+  begin = first < 0 ? std::min((-first + d - 1) / d, taps) : 0;
   int64_t room = plan.in[axis] - first;
-  end = room <= 0 ? begin : std::clamp<int64_t>((room + d - 1) / d, begin, plan.kernel[axis]);
+  // Most windows lie inside; a division takes as long as a vector of maxima.
+  if (room > (taps - 1) * d)
+    end = taps;
+  else
+    end = room <= 0 ? begin : std::clamp<int64_t>((room + d - 1) / d, begin, taps);
 }
 
 } // namespace dspark

@@ -1,5 +1,6 @@
 // The loops of quant_loops.h for the including file's ISA level. Include once per level, after defining
 // DSPARK_QUANT_LOOPS as the name of the table.
+#include "kernels/common/contract.h"
 #include "kernels/common/narrow_bytes.h"
 #include "kernels/quant/quant_loops.h"
 
@@ -24,65 +25,6 @@ DSPARK_SIMD vf loadLanes(const float *p, int64_t lanes) {
 
 template <typename T> constexpr float kLow = T(-1) < T(0) ? -128.0f : 0.0f;
 template <typename T> constexpr float kHigh = T(-1) < T(0) ? 127.0f : 255.0f;
-
-template <typename T>
-void quantize(const float *x, const float *scale, const T *zero, int64_t step, T *y, int64_t n) {
-  typedef T vt __attribute__((ext_vector_type(kLanes)));
-  vf fixedScale = splat(*scale), fixedZero = splat(zero ? float(*zero) : 0.0f);
-  for (int64_t i = 0; i < n; i += kLanes) {
-    int64_t lanes = n - i < kLanes ? n - i : kLanes;
-    vf s = step ? loadLanes(scale + i, lanes) : fixedScale;
-    vf z = step && zero ? widen(zero + i, lanes) : fixedZero;
-    vf value = round(loadLanes(x + i, lanes) / s) + z;
-    // The first comparison also sends NaN to the lower end.
-    value = select(value >= kLow<T>, value, splat(kLow<T>));
-    value = select(value > kHigh<T>, splat(kHigh<T>), value);
-    vt narrow = __builtin_convertvector(__builtin_convertvector(value, vi), vt);
-    if (lanes == kLanes)
-      __builtin_memcpy(y + i, &narrow, sizeof(narrow));
-    else
-      __builtin_memcpy(y + i, &narrow, size_t(lanes));
-  }
-}
-
-/// Differences are taken in T's range in f32 for bytes (exact), in i64 for i32.
-template <typename T>
-void dequantize(const T *x, const float *scale, const T *zero, int64_t step, float *y, int64_t n) {
-  vf fixedScale = splat(*scale), fixedZero = splat(zero ? float(*zero) : 0.0f);
-  for (int64_t i = 0; i < n; i += kLanes) {
-    int64_t lanes = n - i < kLanes ? n - i : kLanes;
-    vf s = step ? loadLanes(scale + i, lanes) : fixedScale;
-    vf z = step && zero ? widen(zero + i, lanes) : fixedZero;
-    vf value = (widen(x + i, lanes) - z) * s;
-    if (lanes == kLanes)
-      store(y + i, value);
-    else
-      storePart(y + i, value, lanes);
-  }
-}
-void dequantizeI32(const int32_t *x, const float *scale, const int32_t *zero, int64_t step, float *y,
-                   int64_t n) {
-  for (int64_t i = 0; i < n; ++i)
-    y[i] = float(int64_t(x[i]) - (zero ? zero[i * step] : 0)) * scale[i * step];
-}
-
-void range(const float *x, int64_t n, float *low, float *high) {
-  vf lows = splat(*low), highs = splat(*high);
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    vf v = load(x + i);
-    lows = select(v < lows, v, lows);
-    highs = select(v > highs, v, highs);
-  }
-  for (; i < n; ++i) {
-    lows[0] = x[i] < lows[0] ? x[i] : lows[0];
-    highs[0] = x[i] > highs[0] ? x[i] : highs[0];
-  }
-  for (int k = 0; k < kLanes; ++k) {
-    *low = lows[k] < *low ? lows[k] : *low;
-    *high = highs[k] > *high ? highs[k] : *high;
-  }
-}
 
 /// value / scale in all but its last bits: quotients to be rounded to whole numbers of at most 9 bits.
 /// Dividing takes several times as long as all the rest, and differs from multiplying with 1 / scale by two
@@ -112,6 +54,93 @@ struct Divider {
 };
 
 constexpr int64_t kByteBlock = 16;
+
+/// A run of one scale and zero point, 16 elements at a time.
+template <typename T> void quantizeRun(const float *x, float scale, T zero, T *y, int64_t n) {
+  const Divider divider(scale);
+  const ByteNarrowing narrow(ByteRange::of(T(-1) < T(0), zero));
+  auto block = [&](const float *from) __attribute__((always_inline)) {
+    vf value[kByteVectors];
+#pragma clang loop unroll(full)
+    for (int v = 0; v < kByteVectors; ++v)
+      value[v] = load(from + v * kLanes);
+    divider.divide(value);
+    return narrow(value);
+  };
+  int64_t i = 0;
+  for (; i + kByteBlock <= n; i += kByteBlock) {
+    __m128i bytes = block(x + i);
+    __builtin_memcpy(y + i, &bytes, sizeof(bytes));
+  }
+  if (i == n)
+    return;
+  float rest[kByteBlock] = {};
+  __builtin_memcpy(rest, x + i, size_t(n - i) * sizeof(float));
+  __m128i bytes = block(rest);
+  __builtin_memcpy(y + i, &bytes, size_t(n - i));
+}
+
+template <typename T>
+void quantize(const float *x, const float *scale, const T *zero, int64_t step, T *y, int64_t n) {
+  DSPARK_EXPECTS(scale && isReadable(x, n) && isReadable(y, n));
+  if (step == 0)
+    return quantizeRun(x, *scale, zero ? *zero : T(0), y, n);
+  typedef T vt __attribute__((ext_vector_type(kLanes)));
+  for (int64_t i = 0; i < n; i += kLanes) {
+    int64_t lanes = n - i < kLanes ? n - i : kLanes;
+    vf z = zero ? widen(zero + i, lanes) : splat(0);
+    vf value = round(loadLanes(x + i, lanes) / loadLanes(scale + i, lanes)) + z;
+    // The first comparison also sends NaN to the lower end.
+    value = select(value >= kLow<T>, value, splat(kLow<T>));
+    value = select(value > kHigh<T>, splat(kHigh<T>), value);
+    vt narrow = __builtin_convertvector(__builtin_convertvector(value, vi), vt);
+    if (lanes == kLanes)
+      __builtin_memcpy(y + i, &narrow, sizeof(narrow));
+    else
+      __builtin_memcpy(y + i, &narrow, size_t(lanes));
+  }
+}
+
+/// Differences are taken in T's range in f32 for bytes (exact), in i64 for i32.
+template <typename T>
+void dequantize(const T *x, const float *scale, const T *zero, int64_t step, float *y, int64_t n) {
+  DSPARK_EXPECTS(scale && isReadable(x, n) && isReadable(y, n));
+  vf fixedScale = splat(*scale), fixedZero = splat(zero ? float(*zero) : 0.0f);
+  for (int64_t i = 0; i < n; i += kLanes) {
+    int64_t lanes = n - i < kLanes ? n - i : kLanes;
+    vf s = step ? loadLanes(scale + i, lanes) : fixedScale;
+    vf z = step && zero ? widen(zero + i, lanes) : fixedZero;
+    vf value = (widen(x + i, lanes) - z) * s;
+    if (lanes == kLanes)
+      store(y + i, value);
+    else
+      storePart(y + i, value, lanes);
+  }
+}
+void dequantizeI32(const int32_t *x, const float *scale, const int32_t *zero, int64_t step, float *y,
+                   int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = float(int64_t(x[i]) - (zero ? zero[i * step] : 0)) * scale[i * step];
+}
+
+void range(const float *x, int64_t n, float *low, float *high) {
+  DSPARK_EXPECTS(low && high && isReadable(x, n));
+  vf lows = splat(*low), highs = splat(*high);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    vf v = load(x + i);
+    lows = select(v < lows, v, lows);
+    highs = select(v > highs, v, highs);
+  }
+  for (; i < n; ++i) {
+    lows[0] = x[i] < lows[0] ? x[i] : lows[0];
+    highs[0] = x[i] > highs[0] ? x[i] : highs[0];
+  }
+  for (int k = 0; k < kLanes; ++k) {
+    *low = lows[k] < *low ? lows[k] : *low;
+    *high = highs[k] > *high ? highs[k] : *high;
+  }
+}
 
 // An operand's bytes, of which a single one stands for all.
 struct ByteOperand {

@@ -3,6 +3,7 @@
 #include "kernels/common/element.h"
 #include "kernels/common/families.h"
 #include "kernels/quant/byte_ops.h"
+#include "kernels/quant/byte_scale.h"
 #include "kernels/quant/granularity.h"
 #include "kernels/quant/quant_loops.h"
 #include <cmath>
@@ -212,9 +213,7 @@ void runDynamic(const KernelCall &call, const KernelWork &work, const KernelPart
   auto *ranges = reinterpret_cast<const Range *>(part.shared);
   for (uint32_t tile = 0; tile < state.tiles; ++tile)
     all = {std::min(all.low, ranges[tile].low), std::max(all.high, ranges[tile].high)};
-  float scale = all.high == all.low ? 1.0f : (all.high - all.low) / 255.0f;
-  float shift = 0.0f - all.low / scale;
-  auto zero = uint8_t(shift > 255 ? 255.0f : shift > 0 ? std::nearbyint(shift) : 0.0f); // NaN gives 0
+  auto [scale, zero] = ByteScale::of(all.low, all.high);
   if (part.begin == 0) {
     *call.out[1].as<float>() = scale;
     *call.out[2].as<uint8_t>() = zero;

@@ -100,11 +100,13 @@ TEST(Pool, NanWinsAMaximum) {
   for (const Kernel *row : floatRows()) {
     std::vector<Tensor> in = {filled<float>(DType::F32, {1, 1, 3, 16}, [] { return 1.0f; })};
     in[0].as<float>()[16] = NAN;
+    in[0].as<float>()[2] = INFINITY, in[0].as<float>()[16 + 2] = -INFINITY;
     AttrList attrs;
     attrs.set("kernel_shape", {1, 3}).set("layout", "nhwc");
     Tensor y = runRow(*row, in, attrs)[0];
     EXPECT_TRUE(std::isnan(y.as<float>()[0])) << row->name;
     EXPECT_EQ(y.as<float>()[1], 1.0f) << row->name;
+    EXPECT_EQ(y.as<float>()[2], INFINITY) << row->name;
   }
 }
 
