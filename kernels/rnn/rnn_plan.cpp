@@ -27,6 +27,13 @@ int64_t RnnPlan::length(const KernelCall &call, int64_t b) const {
   return call.has(4) ? std::clamp<int64_t>(call.in[4].as<int32_t>()[b], 0, steps) : steps;
 }
 
+void RnnPlan::addBiases(const KernelCall &call, int64_t direction, float *bias) const {
+  const float *b = call.has(3) ? call.in[3].as<float>() + direction * 2 * width() : nullptr;
+  int64_t both = gates == 3 && linearBeforeReset ? 2 * hidden : width();
+  for (int64_t i = 0; i < width(); ++i)
+    bias[i] = b ? b[i] + (i < both ? b[width() + i] : 0) : 0;
+}
+
 double RnnPlan::flops() const {
   return 2.0 * double(directions) * double(steps) * double(batch) * double(width()) * double(input + hidden);
 }

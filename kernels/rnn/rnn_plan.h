@@ -34,6 +34,9 @@ struct RnnPlan {
   int64_t stateRow(int64_t d, int64_t b) const { return isBatchFirst ? b * directions + d : d * batch + b; }
   /// Steps that batch b takes.
   int64_t length(const KernelCall &call, int64_t b) const;
+  /// f32 biases [gates * hidden] that are added before a step: all of them, but for gru's recurrent one of
+  /// the third gate when the reset gate multiplies it.
+  void addBiases(const KernelCall &call, int64_t direction, float *bias) const;
   double flops() const;
 };
 
