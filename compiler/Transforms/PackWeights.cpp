@@ -59,6 +59,11 @@ std::string addPacked(const std::shared_ptr<WeightStore> &weights, std::string s
 // Names of packed forms by source, layout and transposition, of all functions of a module.
 using PackedNames = std::map<std::string, std::string>;
 
+bool isRecurrent(Operation *op) {
+  auto kernel = dyn_cast<ir::KernelOp>(op);
+  return kernel ? kernel.getName() == "dynamic_quantize_lstm" : isa<ir::LstmOp, ir::GruOp, ir::RnnOp>(op);
+}
+
 class Packer {
 public:
   Packer(func::FuncOp func, std::shared_ptr<WeightStore> weights, PackedNames &packed,
@@ -70,6 +75,8 @@ public:
   }
 
   void pack(Operation *op) {
+    if (isRecurrent(op))
+      return packRecurrent(op);
     Value operand = op->getOperand(weightSlot(op));
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     std::optional<std::string> weight = plainWeight(operand);
@@ -164,7 +171,45 @@ private:
     shape.k = type.getDimSize(shape.isTransposed ? 1 : 0);
     shape.n = type.getDimSize(shape.isTransposed ? 0 : 1);
     setElements(shape, type);
-    use(op, weight, type, layout, shape);
+    use(op, weightSlot(op), weight, type, layout, shape);
+  }
+
+  static bool isPacked(Operation *op) {
+    auto kernel = dyn_cast<ir::KernelOp>(op);
+    DictionaryAttr attributes = kernel ? kernel.getConfigAttr() : op->getAttrDictionary();
+    return attributes && attributes.contains("packed");
+  }
+  void setPacked(Operation *op, StringRef layout) {
+    auto kernel = dyn_cast<ir::KernelOp>(op);
+    if (!kernel)
+      return op->setAttr("packed", builder.getStringAttr(layout));
+    NamedAttrList config(kernel.getConfigAttr());
+    config.set("packed", builder.getStringAttr(layout));
+    kernel.setConfigAttr(config.getDictionary(builder.getContext()));
+  }
+
+  // W and R of every direction, which kernels read both packed or both as they are.
+  void packRecurrent(Operation *op) {
+    bool isBytes = isa<ir::KernelOp>(op);
+    std::optional<std::string> names[2];
+    for (unsigned k : {0, 1}) {
+      auto type = dyn_cast<RankedTensorType>(op->getOperand(1 + k).getType());
+      if (isPacked(op) || !type || type.getRank() != 3 || !(isBytes || type.getElementType().isF32()))
+        return;
+      names[k] = plainWeight(op->getOperand(1 + k));
+      if (!names[k])
+        return;
+    }
+    for (unsigned k : {0, 1}) {
+      auto type = cast<RankedTensorType>(op->getOperand(1 + k).getType());
+      MatrixWeight shape;
+      shape.isTransposed = !isBytes;
+      shape.batch = type.getDimSize(0);
+      shape.k = type.getDimSize(isBytes ? 1 : 2);
+      shape.n = type.getDimSize(isBytes ? 2 : 1);
+      setElements(shape, type);
+      use(op, 1 + k, *names[k], type, isBytes ? "panel16k4" : "panel16", shape);
+    }
   }
 
   template <typename Shape> static void setElements(Shape &shape, RankedTensorType type) {
@@ -184,11 +229,11 @@ private:
     setElements(shape, type);
     bool isDepthwise =
         !shape.isTransposed && shape.group > 1 && shape.inputs == shape.group && shape.outputs == shape.group;
-    use(op, weight, type, isDepthwise ? "depthwise" : layout, shape);
+    use(op, weightSlot(op), weight, type, isDepthwise ? "depthwise" : layout, shape);
   }
 
   template <typename Shape>
-  void use(Operation *op, const std::string &weight, RankedTensorType type, StringRef layout,
+  void use(Operation *op, unsigned slot, const std::string &weight, RankedTensorType type, StringRef layout,
            const Shape &shape) {
     builder.setInsertionPoint(op);
     // One packed form per source, layout and transposition, however many operations use it.
@@ -196,12 +241,12 @@ private:
     auto [it, isNew] = packed.try_emplace(key, "");
     if (isNew)
       it->second = addPacked(weights, weight, layout, shape, type);
-    Value plain = op->getOperand(weightSlot(op));
+    Value plain = op->getOperand(slot);
     Value value = ir::WeightOp::create(builder, plain.getLoc(), type,
                                        FlatSymbolRefAttr::get(builder.getContext(), it->second),
                                        builder.getStringAttr(layout));
-    op->setOperand(weightSlot(op), value);
-    op->setAttr("packed", builder.getStringAttr(layout));
+    op->setOperand(slot, value);
+    setPacked(op, layout);
     if (plain.use_empty()) {
       analysis.forget(plain.getDefiningOp());
       plain.getDefiningOp()->erase();
@@ -225,7 +270,8 @@ struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
     SmallVector<Operation *> contractions;
     getOperation().walk([&](Operation *op) {
       if (isa<ir::MatmulOp, ir::MatmulDequantOp, ir::ConvOp, ir::ConvTransposeOp, ir::QlinearMatmulOp,
-              ir::QlinearConvOp>(op))
+              ir::QlinearConvOp>(op) ||
+          isRecurrent(op))
         contractions.push_back(op);
     });
     for (Operation *op : contractions)

@@ -6,6 +6,11 @@
 namespace dspark {
 namespace {
 
+// Recurrent layers multiply by W and R, both [directions, gates * hidden, k].
+bool isRecurrent(const StepInfo &step) {
+  return step.opName == "lstm" || step.opName == "gru" || step.opName == "rnn";
+}
+
 // Of operand i, which is packed as `layout`.
 StatusOr<uint64_t> expectedBytes(const StepInfo &step, size_t i, std::string_view layout,
                                  const TensorInfo &info) {
@@ -31,7 +36,8 @@ StatusOr<uint64_t> expectedBytes(const StepInfo &step, size_t i, std::string_vie
   }
   MatrixWeight weight;
   bool isExperts = step.opName == "packed_experts";
-  weight.isTransposed = isExperts || step.opName == "packed_rows" || attrs.i("trans_b", 0) != 0;
+  weight.isTransposed =
+      isExperts || step.opName == "packed_rows" || isRecurrent(step) || attrs.i("trans_b", 0) != 0;
   weight.k = dims[rank - (weight.isTransposed ? 1 : 2)];
   weight.n = dims[rank - (weight.isTransposed ? 2 : 1)];
   for (size_t i = 0; i + 2 < rank; ++i)
@@ -54,7 +60,11 @@ std::string_view layoutOf(const StepInfo &step, size_t i) {
   return step.opName == "expand_depthwise" && i == 1 ? "panel16" : Attrs(step.attrs).s("packed", "");
 }
 int packedOperands(const StepInfo &step) {
-  return step.opName == "expand_depthwise" ? 2 : Attrs(step.attrs).s("packed", "").empty() ? 0 : 1;
+  if (step.opName == "expand_depthwise")
+    return 2;
+  if (Attrs(step.attrs).s("packed", "").empty())
+    return 0;
+  return isRecurrent(step) || step.opName == "dynamic_quantize_lstm" ? 2 : 1;
 }
 
 } // namespace

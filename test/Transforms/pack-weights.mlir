@@ -83,3 +83,34 @@ func.func @halves(%a: tensor<8x8xbf16>) -> tensor<8x4xbf16> {
   %2 = dspark.binary(%0, %1) {kind = "add"} : (tensor<8x4xbf16>, tensor<8x4xbf16>) -> tensor<8x4xbf16>
   return %2 : tensor<8x4xbf16>
 }
+
+// -----
+
+// Both matrices of a recurrent layer, or none.
+// CHECK-LABEL: @recurrent
+func.func @recurrent(%x: tensor<?x1x5xf32>, %h: tensor<1x8x2xf32>) -> (tensor<?x1x1x2xf32>, tensor<?x1x1x2xf32>) {
+  // CHECK: %[[W:.*]] = dspark.weight @w.panel16 {layout = "panel16"} : tensor<1x8x5xf32>
+  // CHECK: %[[R:.*]] = dspark.weight @r.panel16 {layout = "panel16"} : tensor<1x8x2xf32>
+  // CHECK: dspark.lstm(%arg0, %[[W]], %[[R]]) {packed = "panel16"}
+  // CHECK: dspark.lstm(%arg0, %{{.*}}, %arg1) :
+  %w = dspark.weight @w : tensor<1x8x5xf32>
+  %r = dspark.weight @r : tensor<1x8x2xf32>
+  %0 = dspark.lstm(%x, %w, %r) : (tensor<?x1x5xf32>, tensor<1x8x5xf32>, tensor<1x8x2xf32>) -> tensor<?x1x1x2xf32>
+  %1 = dspark.lstm(%x, %w, %h) : (tensor<?x1x5xf32>, tensor<1x8x5xf32>, tensor<1x8x2xf32>) -> tensor<?x1x1x2xf32>
+  return %0, %1 : tensor<?x1x1x2xf32>, tensor<?x1x1x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @recurrent_bytes
+func.func @recurrent_bytes(%x: tensor<?x1x5xf32>, %s: tensor<1xf32>, %z: tensor<1xi8>) -> tensor<?x1x1x2xf32> {
+  // CHECK: dspark.weight @w.panel16k4 {layout = "panel16k4"} : tensor<1x5x8xi8>
+  // CHECK: dspark.weight @r.panel16k4 {layout = "panel16k4"} : tensor<1x2x8xi8>
+  // CHECK: dspark.kernel "dynamic_quantize_lstm"({{.*}}) {packed = "panel16k4"}
+  %none = dspark.none
+  %w = dspark.weight @w : tensor<1x5x8xi8>
+  %r = dspark.weight @r : tensor<1x2x8xi8>
+  %0 = dspark.kernel "dynamic_quantize_lstm"(%x, %w, %r, %none, %none, %none, %none, %none, %s, %z, %s, %z)
+     : (tensor<?x1x5xf32>, tensor<1x5x8xi8>, tensor<1x2x8xi8>, none, none, none, none, none, tensor<1xf32>, tensor<1xi8>, tensor<1xf32>, tensor<1xi8>) -> tensor<?x1x1x2xf32>
+  return %0 : tensor<?x1x1x2xf32>
+}

@@ -85,8 +85,8 @@ MODELS = [
 
 # Those of 14 to 92 MB, which only `tools/models --large` fetches and only `test/e2e/models --all` runs.
 #
-# captcha-int8: onnxruntime rounds the activations of its LSTM to 8 bits, we keep them in f32: 3 % as relative L2
-# (test/e2e/quantized), and up to 5 % in one value.
+# captcha-int8: the activations of its LSTM are rounded to 8 bits in every step, where a difference in the last bit can become one
+# of half a step (test/e2e/quantized): up to 5 % in one value.
 # kokoro: style vectors are not in the wheels, the cases draw some. Phases of its harmonics sum up to 5e3
 # radians, whose last bit in f32 is 5e-4, and so much are two right sums of the sines apart.
 # piper: without its optimisations onnxruntime is 3.0e-4 from itself, and both are 1.1e-4 and 1.9e-4 from an f64

@@ -102,10 +102,10 @@ def encoder(seed):
     return net.model(normed(net.add("Add", x, linear(gelu, 2 * width, width))), 3)
 
 
-def recurrent(seed):
+def recurrent(seed, batch=2):
     """An LSTM over nine steps, both ways; dynamic quantisation makes it com.microsoft's DynamicQuantizeLSTM."""
     inputs, hidden = 20, 24
-    net = Net(seed, [9, 2, inputs])
+    net = Net(seed, [9, batch, inputs])
     y = net.add("LSTM", "x", net.weight(2, 4 * hidden, inputs, scale=0.3), net.weight(2, 4 * hidden, hidden, scale=0.2),
                 net.weight(2, 8 * hidden, scale=0.1), hidden_size=hidden, direction="bidirectional")
     return net.model(y, 4)
@@ -129,7 +129,7 @@ def whole_bias(seed):
     return net.model(x, 3)
 
 
-NETS = {"residual": residual, "mobile": mobile, "encoder": encoder, "recurrent": recurrent}
+NETS = {"residual": residual, "mobile": mobile, "encoder": encoder, "recurrent": recurrent, "recurrent-one": lambda seed: recurrent(seed, 1)}
 # Quantised as they are written.
 WRITTEN = {"whole-bias": whole_bias}
 U8, S8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8

@@ -111,31 +111,16 @@ void buildMatMulIntegerToFloat(Node &n) {
   n.out(0, scaledProduct(n, {n.in(0), n.in(1), n.in(4), n.in(5)}, n.in(2), n.in(3), n.in(6)));
 }
 
-/// Weights of DynamicQuantizeLSTM as lstm has them: [directions, inputs, 4 * hidden] in bytes, with one scale
-/// per direction or one per direction and column, to [directions, 4 * hidden, inputs] in f32.
-mlir::Value recurrentWeights(Node &n, size_t at, size_t scaleAt) {
-  mlir::Value scale = n.in(scaleAt), zero = n.in(scaleAt + 1), w = n.cast(n.in(at), DType::F32);
-  auto perDirection = [&](mlir::Value parameter) {
-    bool perColumn = n.rank(parameter) == 2;
-    return n.one("reshape", {parameter, n.list(perColumn ? std::vector<int64_t>{0, 1, -1}
-                                                         : std::vector<int64_t>{-1, 1, 1})});
-  };
-  if (zero)
-    w = n.binary("sub", w, perDirection(n.cast(zero, DType::F32)));
-  w = n.binary("mul", w, perDirection(scale));
-  return n.one("transpose", {w}, {n.attr("perm", std::vector<int64_t>{0, 2, 1})});
-}
-/// X, W, R, B?, lengths?, h?, c?, P?, then scale and zero point of W and of R. Activations stay f32, which is
-/// nearer to the f32 model than quantising them at every step.
+/// X, W, R, B?, lengths?, h?, c?, P?, then scale and zero point of W and of R.
 void buildDynamicQuantizeLstm(Node &n) {
   Attributes attributes = n.pick("activation_alpha:F activation_beta:F activations:S clip:f direction:s "
                                  "hidden_size:i input_forget:i");
   if (!n.has(8) || !n.has(10))
     return n.invalid("needs the scales of W and R");
-  n.outs(n.emit("lstm",
-                {n.in(0), recurrentWeights(n, 1, 8), recurrentWeights(n, 2, 10), n.in(3), n.in(4), n.in(5),
-                 n.in(6), n.in(7)},
-                attributes, n.numOutputs()));
+  Values operands;
+  for (size_t i = 0; i < 12; ++i)
+    operands.push_back(n.in(i));
+  n.outs(n.emit("dynamic_quantize_lstm", operands, attributes, n.numOutputs()));
 }
 
 constexpr OpRow rows[] = {

@@ -28,7 +28,8 @@ Tensor toChannelsLast(const Tensor &t) {
 // Rows for floats; byte_ops_test has the others.
 std::vector<const Kernel *> floatRows() {
   std::vector<const Kernel *> rows = rowsOf("pool");
-  std::erase_if(rows, [](const Kernel *row) { return std::string_view(row->name).starts_with("pool_bytes"); });
+  std::erase_if(rows,
+                [](const Kernel *row) { return std::string_view(row->name).starts_with("pool_bytes"); });
   return rows;
 }
 
