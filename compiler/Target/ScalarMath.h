@@ -86,6 +86,8 @@ private:
     Value n, r;
   };
   Reduced reduceByLn2(Value x);
+  Value expTail(Value r, Value r2);
+  Value expm1Rest(Value r);
   Value asinKernel(Value a, Value &isBig); // of a = |x|
 
   mlir::OpBuilder &b;

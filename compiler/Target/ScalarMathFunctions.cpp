@@ -29,19 +29,29 @@ ScalarMath::Reduced ScalarMath::reduceByLn2(Value x) {
   return {subInt(bits(shifted), bits(constant(kShift))), r};
 }
 
-// The power of two is applied in two steps, so that results down to denormals and up to infinity come out
-// right. The polynomial is a tree, as in vector_math.h.
-Value ScalarMath::exp(Value x, int shift) {
-  auto [n, r] = reduceByLn2(clamp(x, -105.0f, 90.0f));
-  Value r2 = mul(r, r);
+// (e^r - 1 - r) / r^2, a tree as in vector_math.h.
+Value ScalarMath::expTail(Value r, Value r2) {
   Value low = fma(r, constant(1.6666665459e-1f), constant(5.0000001201e-1f));
   Value high = fma(r, constant(8.3334519073e-3f), constant(4.1665795894e-2f));
   high = fma(r2, fma(r, constant(1.9875691500e-4f), constant(1.3981999507e-3f)), high);
-  Value p = fma(fma(high, r2, low), r2, add(r, constant(1)));
+  return fma(high, r2, low);
+}
+
+// The power of two is applied in two steps, so that results down to denormals and up to infinity come out
+// right.
+Value ScalarMath::exp(Value x, int shift) {
+  auto [n, r] = reduceByLn2(clamp(x, -105.0f, 90.0f));
+  Value r2 = mul(r, r), p = fma(expTail(r, r2), r2, add(r, constant(1)));
   if (shift)
     n = addInt(n, intConstant(shift));
   Value half = shiftRight(n, 1);
   return mul(mul(p, powerOfTwo(half)), powerOfTwo(subInt(n, half)));
+}
+
+// e^r - 1 for |r| <= ln2/2, good near 0 too.
+Value ScalarMath::expm1Rest(Value r) {
+  Value r2 = mul(r, r);
+  return fma(expTail(r, r2), r2, r);
 }
 
 Value ScalarMath::expm1(Value x) {
@@ -89,14 +99,13 @@ Value ScalarMath::sigmoid(Value x) {
   return div(select(cmp(Cmp::OLT, x, constant(0)), e, constant(1)), add(constant(1), e));
 }
 
-// A polynomial near 0, 1 - 2 / (e^2|x| + 1) beyond.
+// t / (t + 2) with t = e^2|x| - 1 = (2^n - 1) + 2^n (e^r - 1); past 9.02 it is 1.
 Value ScalarMath::tanh(Value x) {
-  Value size = abs(x), square = mul(x, x);
-  Value near = polynomial(square, {-5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f,
-                                   1.33314422036e-1f, -3.33332819422e-1f});
-  near = fma(mul(near, square), x, x);
-  Value far = sub(constant(1), div(constant(2), add(exp(add(size, size)), constant(1))));
-  return select(cmp(Cmp::OGT, size, constant(0.625f)), copySign(far, x), near);
+  Value size = abs(x);
+  size = select(cmp(Cmp::OGT, size, constant(9.02f)), constant(9.02f), size);
+  auto [n, r] = reduceByLn2(add(size, size));
+  Value power = powerOfTwo(n), t = fma(power, expm1Rest(r), sub(power, constant(1)));
+  return copySign(div(t, add(t, constant(2))), x);
 }
 
 // max(x, 0) - t P(X > t) with t = |x| up to 6, as vector_math.h has it: the tail is exp(-t^2/2) times a
@@ -124,22 +133,18 @@ Value ScalarMath::geluTanh(Value x) {
   return mul(x, sigmoid(add(u, u)));
 }
 
-// N. Juffa's two-piece minimax erff: a polynomial near 0, 1 - e^p(|x|) beyond.
+// 1 - e^-(t g(t)) with t = |x| up to 4 and the polynomial g of vector_math.h.
 Value ScalarMath::erf(Value x) {
-  Value t = abs(x), s = mul(x, x);
-  Value tail = fma(constant(-1.72853470e-5f), t, constant(3.83197126e-4f));
-  Value even = fma(constant(-3.88396438e-3f), t, constant(2.42546219e-2f));
-  tail = fma(tail, s, even);
-  tail = fma(tail, t, constant(-1.06777877e-1f));
-  tail = fma(tail, t, constant(-6.34846687e-1f));
-  tail = fma(tail, t, constant(-1.28717512e-1f));
-  tail = fma(tail, t, neg(t));
-  // Beyond 4 erf is 1 in f32, and the polynomial need not hold.
-  tail = select(cmp(Cmp::OGT, t, constant(4.0f)), constant(-30.0f), tail);
-  tail = copySign(sub(constant(1), exp(tail)), x);
-  Value centre = polynomial(
-      s, {-5.96761703e-4f, 4.99119423e-3f, -2.67681349e-2f, 1.12819925e-1f, -3.76125336e-1f, 1.28379166e-1f});
-  return select(cmp(Cmp::OGT, t, constant(0.927734375f)), tail, fma(centre, x, x));
+  Value t = abs(x);
+  t = select(cmp(Cmp::OGT, t, constant(4)), constant(4), t);
+  Value t2 = mul(t, t);
+  Value low = fma(constant(6.366165280e-1f), t, constant(1.128379226f));
+  low = fma(fma(constant(-1.932166703e-2f), t, constant(1.028143913e-1f)), t2, low);
+  Value high = fma(constant(1.251792884e-3f), t, constant(2.056498779e-4f));
+  high = fma(fma(constant(4.071003423e-5f), t, constant(-3.810165217e-4f)), t2, high);
+  auto [n, r] = reduceByLn2(mul(neg(t), fma(high, mul(t2, t2), low)));
+  Value power = powerOfTwo(n);
+  return copySign(fma(neg(power), expm1Rest(r), sub(constant(1), power)), x);
 }
 
 Value ScalarMath::softplus(Value x) {
