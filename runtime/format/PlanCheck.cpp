@@ -155,6 +155,8 @@ Status Checker::checkType(const fb::ValueType &type, int depth, const std::strin
     return corruptFile(what + " holds tensors of element type " + text(type.dtype()) + ", rank " +
                        text(type.rank()) + " and " + text(int64_t(sizeOf(type.dims()))) +
                        " dims, expected a type below " + text(kDTypeCount) + " and as many dims as the rank");
+  if (!isAligned(type.dims()))
+    return corruptFile(what + " has a type whose dims are not aligned, expected a multiple of 8");
   for (size_t i = 0; i < items; ++i) {
     const fb::ValueType &item = *type.items()->Get(unsigned(i));
     if (type.kind() == fb::TypeKind::Map && item.kind() != fb::TypeKind::Tensor)
@@ -277,6 +279,9 @@ Status Checker::checkAttr(const fb::Attr *attr, const std::string &what) const {
   std::string_view name = viewOf(attr->name());
   if (name.empty())
     return corruptFile(what + " has an attribute without a name");
+  if (!isAligned(attr->ints()) || !isAligned(attr->floats()))
+    return corruptFile(what + ": attribute '" + std::string(name) +
+                       "' is not aligned, expected a multiple of 8");
   size_t ints = sizeOf(attr->ints()), floats = sizeOf(attr->floats());
   int kinds = (ints > 0) + (floats > 0) + !viewOf(attr->str()).empty();
   if (kinds > 1)
@@ -458,7 +463,7 @@ Status Checker::checkSizes() const {
                        text(kMaxPlanSizes));
   for (size_t i = 0; i < sizeOf(plan.sizes()); ++i) {
     const fb::Sizes &entry = *plan.sizes()->Get(unsigned(i));
-    bool isGood = sizeOf(entry.symbols()) == sizeOf(entry.sizes());
+    bool isGood = sizeOf(entry.symbols()) == sizeOf(entry.sizes()) && isAligned(entry.sizes());
     for (size_t k = 0; isGood && k < sizeOf(entry.symbols()); ++k)
       isGood = entry.symbols()->Get(unsigned(k)) >= 0 &&
                size_t(entry.symbols()->Get(unsigned(k))) < sizeOf(plan.symbols()) &&

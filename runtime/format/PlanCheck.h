@@ -9,8 +9,13 @@
 
 namespace dspark {
 
-/// Length and address modulo 64 of the byte range that blobs of a file lie in; file -1 is the WEIGHTS
-/// section.
+/// Whether entries of 8 bytes lie where they may be read. FlatBuffers' verifier asks that of a vector's length
+/// and of numbers of a table alone.
+template <typename T> bool isAligned(const flatbuffers::Vector<T> *vector) {
+  return !vector || vector->size() == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(T) == 0;
+}
+
+/// Length of the byte range that blobs of a file lie in; file -1 is the WEIGHTS section.
 struct BlobSpace {
   uint64_t bytes = 0;
 };

@@ -247,7 +247,10 @@ StatusOr<const fb::Plan *> OpenPlan::rootOf(const SectionEntry &entry) const {
   if (section.size() < 8 || section.size() >= FLATBUFFERS_MAX_BUFFER_SIZE ||
       !verifier.VerifyBuffer<fb::Plan>(nullptr))
     return corruptFile("it is not a well-formed FlatBuffer of plan.fbs");
-  return flatbuffers::GetRoot<fb::Plan>(data);
+  const fb::Plan *root = flatbuffers::GetRoot<fb::Plan>(data);
+  if (!isAligned(root->file_bytes()) || !isAligned(root->file_hashes()))
+    return corruptFile("lengths or hashes of weight files are not aligned, expected a multiple of 8");
+  return root;
 }
 
 Status OpenPlan::readFunction(const SectionEntry &entry) {

@@ -13,6 +13,8 @@ using namespace dspark::fuzz;
 namespace {
 
 constexpr int64_t kMaxInputBytes = 1 << 16;
+// As many sums of all weights, 2e9 products, are a second's work with sanitizers.
+constexpr size_t kMemory = 8 << 20;
 
 struct FreeBytes {
   void operator()(std::byte *bytes) const { std::free(bytes); }
@@ -91,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   SessionOptions options;
   options.threads = 1 + data[0] / 128;
   options.isa = Isa(data[0] % kIsaCount);
-  options.memoryLimit = 64 << 20;
+  options.memoryLimit = kMemory;
   options.nativeCode = false;
   auto session = Session::create(*program, options);
   if (!session.isOk())

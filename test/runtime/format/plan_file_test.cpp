@@ -1,4 +1,5 @@
 #include "runtime/format/Hash.h"
+#include "runtime/format/PlanCheck.h"
 #include "runtime/format/PlanFile.h"
 #include "test/runtime/PlanBuilder.h"
 #include <fstream>
@@ -236,6 +237,34 @@ INSTANTIATE_TEST_SUITE_P(
                     b.enter(step);
                   }
                 }}));
+
+// A list of 8-byte numbers four bytes from where it may lie, which FlatBuffers' verifier lets pass.
+TEST(PlanFile, MisalignedListsAreRefused) {
+  TemporaryFolder folder;
+  PlanBuilder b(folder.file("p.dsp"));
+  int x = b.input("x", DType::F32, {b.number(3)}), y = b.temp();
+  b.attr(b.step(fb::StepKind::Kernel, "reverse", {x}, {y}), "axes", {0}, true);
+  b.output(y, "y");
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fb::Plan::Pack(builder, &b.plan));
+  std::vector<uint64_t> words(builder.GetSize() / 8 + 4); // aligned as a plan's section is, with room behind
+  auto *bytes = reinterpret_cast<uint8_t *>(words.data());
+  std::copy_n(builder.GetBufferPointer(), builder.GetSize(), bytes);
+  const fb::Plan &plan = *fb::GetPlan(bytes);
+  EXPECT_TRUE(checkPlan(plan, {}, {}).isOk());
+
+  const fb::Attr &attr = *plan.body()->steps()->Get(0)->attrs()->Get(0);
+  auto *field = reinterpret_cast<uint8_t *>(&const_cast<fb::Attr &>(attr)) +
+                reinterpret_cast<const flatbuffers::Table &>(attr).GetOptionalFieldOffset(fb::Attr::VT_INTS);
+  uint8_t *list = bytes + (builder.GetSize() + 7) / 8 * 8; // its length, then the entry
+  flatbuffers::WriteScalar<uint32_t>(list, 1);
+  flatbuffers::WriteScalar<uint32_t>(field, uint32_t(list - field));
+  ASSERT_EQ(attr.ints()->size(), 1u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(attr.ints()->Data()) % 8, 4u);
+  flatbuffers::Verifier verifier(bytes, words.size() * 8);
+  EXPECT_TRUE(verifier.VerifyBuffer<fb::Plan>(nullptr));
+  EXPECT_THAT(checkPlan(plan, {}, {}).message(), HasSubstr("attribute 'axes' is not aligned"));
+}
 
 TEST(PlanFile, ValuesOfABranchEndWithIt) {
   TemporaryFolder folder;
