@@ -84,20 +84,20 @@ public:
   explicit Weights(const Case &c) : ColdWeights(size_t(*PackedFormat::named(c.layout)->bytes(c.k, c.n))) {
     PackedFormat format = *PackedFormat::named(c.layout);
     if (format.isFloat())
-      packFloats(c);
+      packRandomFloats(c);
     else if (!packBlocks(format, c.k, c.n, RandomBlocks(format), first()).isOk())
       std::abort();
     copy();
   }
 
 private:
-  void packFloats(const Case &c) {
+  void packRandomFloats(const Case &c) {
     std::vector<uint16_t> values(size_t(c.k * c.n));
     bool isHalf = std::string_view(c.layout) == "f16";
     for (uint16_t &value : values)
       value =
           isHalf ? f32ToF16(float(draw() & 255) / 256 - 0.5f) : f32ToBf16(float(draw() & 255) / 256 - 0.5f);
-    if (!packHalves(c.layout, c.k, c.n, true, std::as_bytes(std::span(values)), first()).isOk())
+    if (!packFloats(c.layout, c.k, c.n, true, std::as_bytes(std::span(values)), first()).isOk())
       std::abort();
   }
 };

@@ -1,4 +1,5 @@
 #include "frontends/checkpoint/DecoderWeights.h"
+#include "kernels/common/numeric.h"
 #include "kernels/matmul/packed.h"
 #include <cstring>
 
@@ -81,6 +82,27 @@ Matrix transposed(const Matrix &matrix) {
   return made;
 }
 
+Matrix asFloats(const Matrix &matrix) {
+  Matrix made = matrix;
+  made.layout = "f32";
+  made.rowBytes = matrix.k * int64_t(sizeof(float));
+  if (matrix.rowBytes != made.rowBytes)
+    made.rows = [matrix](std::vector<std::byte> &storage) -> StatusOr<Bytes> {
+      std::vector<std::byte> own;
+      DSPARK_ASSIGN_OR_RETURN(Bytes halves, matrix.rows(own));
+      std::vector<std::byte> wide(halves.size() * 2);
+      for (size_t i = 0; i < halves.size(); i += 2) {
+        uint16_t half;
+        std::memcpy(&half, &halves[i], sizeof half);
+        const float value = matrix.layout == "f16" ? f16ToF32(half) : bf16ToF32(half);
+        std::memcpy(&wide[2 * i], &value, sizeof value);
+      }
+      storage = std::move(wide);
+      return Bytes(storage);
+    };
+  return made;
+}
+
 Matrix madeOnce(const Matrix &matrix, int64_t uses) {
   if (matrix.blocks)
     return matrix;
@@ -157,7 +179,7 @@ StatusOr<std::vector<std::byte>> packMatrix(const Matrix &matrix, bool isGated) 
   }
   DSPARK_ASSIGN_OR_RETURN(Bytes rows, matrix.rows(storage));
   DSPARK_RETURN_IF_ERROR(format->isFloat()
-                             ? packHalves(matrix.layout, matrix.k, matrix.n,
+                             ? packFloats(matrix.layout, matrix.k, matrix.n,
                                           /*isTransposed=*/true, rows, packed, isGated)
                              : packGguf(matrix.layout, matrix.k, matrix.n, rows, packed, isGated));
   return packed;

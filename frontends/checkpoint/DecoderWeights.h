@@ -33,7 +33,7 @@ struct Matrix {
   /// product with x's terms in this order.
   std::vector<int64_t> termOrder;
 
-  bool isBlocks() const { return layout != "" && layout != "f16" && layout != "bf16"; }
+  bool isBlocks() const { return layout != "" && !PackedFormat::named(layout)->isFloat(); }
   /// Rows [first, first + count) as a matrix of their own.
   Matrix slice(int64_t first, int64_t count) const;
 };
@@ -41,6 +41,8 @@ struct Matrix {
 /// Bytes of the packed weight; `isGated` interleaves the panels of its two halves (matmul's `gated`). Errors:
 /// sizes that overflow, a layout that cannot be gated.
 StatusOr<std::vector<std::byte>> packMatrix(const Matrix &matrix, bool isGated);
+/// The matrix in the layout "f32", of weights that are floats.
+Matrix asFloats(const Matrix &matrix);
 /// Its columns as rows. Of weights in few bits the values become f32.
 Matrix transposed(const Matrix &matrix);
 /// The matrix for readers that want its rows `uses` times, one reading behind the other: rows that have to be
@@ -55,8 +57,8 @@ public:
   virtual bool has(std::string_view name) const = 0;
   /// Errors: no such tensor, other dims (both named), an element type without a layout.
   virtual StatusOr<Matrix> matrix(std::string_view name, int64_t n, int64_t k) const = 0;
-  /// The matrices [n][k] of `count` experts, all of one layout. Errors: as matrix(); Unsupported if layouts
-  /// differ.
+  /// The matrices [n][k] of `count` experts, all of one layout or all of floats. Errors: as matrix();
+  /// Unsupported if layouts differ.
   virtual StatusOr<std::vector<Matrix>> experts(std::string_view name, int64_t count, int64_t n,
                                                 int64_t k) const = 0;
   /// A vector in f32: norms and biases. Errors: as matrix().

@@ -10,6 +10,19 @@ namespace dspark::language {
 
 using checkpoint::Matrix;
 
+namespace {
+
+// Brings experts to one layout where floats of several types are in the way. Whether they then have one.
+bool unifyLayouts(std::vector<Matrix> &matrices) {
+  const auto isOfFirst = [&](const Matrix &m) { return m.layout == matrices.front().layout; };
+  if (!llvm::all_of(matrices, isOfFirst) || matrices.front().layout.empty())
+    for (Matrix &matrix : matrices)
+      matrix = matrix.isBlocks() ? matrix : checkpoint::asFloats(matrix);
+  return llvm::all_of(matrices, isOfFirst);
+}
+
+} // namespace
+
 GraphBuilder::GraphBuilder(ModuleOp module, StringRef function, const checkpoint::DecoderWeights &weights,
                            WeightStore &store, const char *arithmetic)
     : weights(weights), store(store), arithmetic(arithmetic), builder(module.getContext()),
@@ -254,17 +267,21 @@ std::vector<Matrix> GraphBuilder::expertsOf(const std::string &weight, int64_t c
 
 Value GraphBuilder::experts(Value x, Value ids, const std::string &name, const std::vector<Matrix> &gate,
                             const std::vector<Matrix> &up, StringRef activation) {
-  bool isGated = !gate.empty();
-  if (error.isOk() && (up.empty() || (isGated && gate.front().layout != up.front().layout)))
+  if (!error.isOk())
+    return {};
+  std::vector<Matrix> each = up;
+  each.insert(each.end(), gate.begin(), gate.end());
+  if (up.empty() || !unifyLayouts(each))
     fail({Code::Unsupported, "tensor '" + name + "': gates and their factors have different layouts"});
-  if (error.isOk() && (up.front().layout.empty() || !up.front().termOrder.empty()))
-    fail({Code::Unsupported, "tensor '" + name + "': experts of f32 or in act-order have no packed layout"});
+  else if (!each.front().termOrder.empty())
+    fail({Code::Unsupported, "tensor '" + name + "': experts in act-order have no packed layout"});
   if (!error.isOk())
     return {};
   place = name;
-  std::vector<Matrix> each = up;
-  for (size_t i = 0; isGated && i < each.size(); ++i)
-    each[i] = checkpoint::stack(gate[i], up[i]);
+  bool isGated = !gate.empty();
+  for (size_t i = 0; isGated && i < up.size(); ++i)
+    each[i] = checkpoint::stack(each[up.size() + i], each[i]);
+  each.resize(up.size());
   const Matrix &one = each.front();
   SmallVector<NamedAttribute> attributes = {attr("packed", StringRef(one.layout))};
   if (one.isBlocks())

@@ -7,8 +7,12 @@
 namespace dspark {
 namespace {
 
-void columnOfHalves(CodeKind kind, const uint8_t *lines, int64_t column, float *out) {
+void columnOfFloats(CodeKind kind, const uint8_t *lines, int64_t column, float *out) {
   for (int k = 0; k < kStepTerms; ++k) {
+    if (kind == CodeKind::F32) {
+      __builtin_memcpy(&out[k], lines + (k * kPackedColumns + column) * 4, sizeof(float));
+      continue;
+    }
     if (kind == CodeKind::F16) {
       out[k] = f16At(lines + (k * kPackedColumns + column / kLanes * kLanes) * 2)[column % kLanes];
       continue;
@@ -45,7 +49,7 @@ void packedColumn(const PackedFormat &format, const uint8_t *panel, int64_t colu
     for (int s = 0; s < chunk.steps; ++s, out += kStepTerms, k -= kStepTerms) {
       float weights[kStepTerms];
       if (format.isFloat())
-        columnOfHalves(format.code, chunk.lines[s], column, weights);
+        columnOfFloats(format.code, chunk.lines[s], column, weights);
       else
         columnOfCodes(format, chunk, s, column, weights);
       __builtin_memcpy(out, weights, size_t(k < kStepTerms ? k : kStepTerms) * sizeof(float));

@@ -6,33 +6,46 @@ namespace dspark {
 namespace {
 
 // Weights of a chunk, [terms][16]: vector i of term k, `isOdd` being k's parity; ahead() asks for what comes
-// behind four terms. Halves are asked for step by step, far enough to bridge a page, so that their way from
-// memory and the arithmetic overlap.
+// behind four terms. Weights in memory are asked for step by step, far enough to bridge a page, so that their
+// way from there and the arithmetic overlap.
 constexpr int64_t kAheadBytes = 8192;
 struct PlainWeights { // in scratch
   const float *w;
   DSPARK_SIMD void ahead(int64_t) const {}
   DSPARK_SIMD vf at(int64_t k, int64_t i, bool) const { return load(w + k * kPackedColumns + i * kLanes); }
 };
-DSPARK_SIMD void askFor(const uint8_t *lines, int64_t k) {
-  for (int64_t at = 0; at < 4 * 2 * kPackedColumns; at += 64)
-    __builtin_prefetch(lines + k * 2 * kPackedColumns + kAheadBytes + at);
+template <int Bytes> DSPARK_SIMD void askFor(const uint8_t *lines, int64_t k) { // of a weight
+  for (int64_t at = 0; at < 4 * Bytes * kPackedColumns; at += 64)
+    __builtin_prefetch(lines + k * Bytes * kPackedColumns + kAheadBytes + at);
 }
+struct F32Weights : PlainWeights { // in memory
+  DSPARK_SIMD void ahead(int64_t k) const { askFor<4>(reinterpret_cast<const uint8_t *>(w), k); }
+};
 struct F16Weights {
   const uint8_t *lines;
-  DSPARK_SIMD void ahead(int64_t k) const { askFor(lines, k); }
+  DSPARK_SIMD void ahead(int64_t k) const { askFor<2>(lines, k); }
   DSPARK_SIMD vf at(int64_t k, int64_t i, bool) const {
     return f16At(lines + 2 * (k * kPackedColumns + i * kLanes));
   }
 };
 struct Bf16Weights { // [16][2]: the even term is the lower half of each word
   const uint8_t *lines;
-  DSPARK_SIMD void ahead(int64_t k) const { askFor(lines, k); }
+  DSPARK_SIMD void ahead(int64_t k) const { askFor<2>(lines, k); }
   DSPARK_SIMD vf at(int64_t k, int64_t i, bool isOdd) const {
     vwords pairs = *reinterpret_cast<const vwords *>(lines + k / 2 * 4 * kPackedColumns + 4 * i * kLanes);
     return fromBits(isOdd ? pairs & int32_t(0xffff0000) : pairs << 16);
   }
 };
+
+// Weights that are floats, as a panel of the kind has them.
+template <typename F> DSPARK_SIMD void withStored(CodeKind kind, const uint8_t *lines, F f) {
+  if (kind == CodeKind::F16)
+    f(F16Weights{lines});
+  else if (kind == CodeKind::BF16)
+    f(Bf16Weights{lines});
+  else
+    f(F32Weights{{reinterpret_cast<const float *>(lines)}});
+}
 
 // Chain j takes terms j, j + 4 ...; a row's chains are added up in order, whether they ran beside each other
 // (few rows) or one after the other.
@@ -113,7 +126,7 @@ constexpr int kFloatRows = 2;
 #endif
 constexpr auto kFloatTable = floatTable(std::make_integer_sequence<int, kFloatRows>());
 
-template <typename Weights> void halfStep(const Weights &w, float *out) {
+template <typename Weights> void storedStep(const Weights &w, float *out) {
   for (int k = 0; k < kStepTerms; ++k, out += kPackedColumns)
     unroll<kVectors>(DSPARK_LAMBDA { store(out + i * kLanes, w.at(k, i, k % 2)); });
 }
@@ -121,22 +134,20 @@ template <typename Weights> void halfStep(const Weights &w, float *out) {
 // One or two rows read each weight once: converting it on the way costs less than writing it down first.
 constexpr int64_t kDirectRows = 2;
 template <typename Weights>
-void halfRows(const Weights &w, int64_t terms, const float *const *a, int64_t rows, float *sums) {
+void storedRows(const Weights &w, int64_t terms, const float *const *a, int64_t rows, float *sums) {
   rows == 1 ? floatRows<1>(w, terms, a, sums) : floatRows<2>(w, terms, a, sums);
 }
 
 // Without scales a panel is its terms and nothing else.
-void halfPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
+void storedPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
+  const int64_t termBytes = kCodeLines[int(tile.format.code)] * 64 / kStepTerms;
   for (int64_t done = 0; done < tile.k; done += kChunkTerms) {
     int64_t terms = tile.k - done < kChunkTerms ? tile.k - done : kChunkTerms;
     const float *a[kDirectRows];
     for (int64_t r = 0; r < tile.rows; ++r)
       a[r] = tile.a + r * tile.aRow + done;
-    const uint8_t *lines = panel + done * 2 * kPackedColumns;
-    if (tile.format.code == CodeKind::F16)
-      halfRows(F16Weights{lines}, terms, a, tile.rows, sums);
-    else
-      halfRows(Bf16Weights{lines}, terms, a, tile.rows, sums);
+    withStored(tile.format.code, panel + done * termBytes,
+               [&](const auto &w) { storedRows(w, terms, a, tile.rows, sums); });
   }
 }
 
@@ -161,7 +172,7 @@ void codesStep(const PackedFormat &format, const uint8_t *bytes, const float *sc
 void floatPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   __builtin_memset(sums, 0, size_t(tile.rows * kPackedColumns) * sizeof(float));
   if (tile.format.isFloat() && tile.rows <= kDirectRows)
-    return halfPanel(tile, panel, sums);
+    return storedPanel(tile, panel, sums);
   float *weights = tile.scratch + 2 * kPackedRows * kPackedColumns;
   ChunkReader reader(tile, panel, weights + kChunkTerms * kPackedColumns);
   Unpack unpack = tile.format.isFloat() ? nullptr : unpacker(tile.format.code);
@@ -171,10 +182,7 @@ void floatPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
     for (int s = 0; s < chunk.steps; ++s) {
       float *out = weights + s * kStepTerms * kPackedColumns;
       if (!unpack) {
-        if (tile.format.code == CodeKind::F16)
-          halfStep(F16Weights{chunk.lines[s]}, out);
-        else
-          halfStep(Bf16Weights{chunk.lines[s]}, out);
+        withStored(tile.format.code, chunk.lines[s], [&](const auto &w) { storedStep(w, out); });
         continue;
       }
       alignas(64) uint8_t bytes[512];

@@ -11,7 +11,7 @@
 //   8 bits   one line per quad
 //
 // Codes of 3, 5 and 6 bits are a 2-, 4- and 4-bit plane followed by a plane of 1, 1 and 2 more bits. Weights
-// of 16 bits have no header: f16 as [32][16], bf16 as [16][16][2].
+// that are floats have no header: f32 and f16 as [32][16], bf16 as [16][16][2].
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -37,10 +37,11 @@ enum class CodeKind : uint8_t {
   Iq3s,   // 4 bits: odd numbers
   F16,
   BF16,
+  F32,
 };
 
 /// Lines of 64 bytes of one step, by CodeKind; as many as a code has bits.
-inline constexpr int64_t kCodeLines[] = {2, 3, 4, 5, 6, 8, 4, 4, 2, 3, 3, 4, 4, 16, 16};
+inline constexpr int64_t kCodeLines[] = {2, 3, 4, 5, 6, 8, 4, 4, 2, 3, 3, 4, 4, 16, 16, 32};
 
 /// What codes of the kinds from Nl4 on name (the numbers are those of ggml's block types).
 struct Levels {
@@ -63,7 +64,7 @@ constexpr const Levels &levelsOf(CodeKind kind) { return kLevels[int(kind) - int
 /// How a group's scale is stored. The Super kinds have blocks of 256 terms with one f16 factor, times one
 /// byte per group.
 enum class ScaleKind : uint8_t {
-  None, // weights of 16 bits
+  None, // weights that are floats
   F32,
   F16,
   BF16,
@@ -94,8 +95,8 @@ struct PackedFormat {
   int64_t group = 32; // terms that share a scale: 16 or a multiple of 32; 0: all terms of a column
 
   /// The format that the `packed` attribute names: a block type of GGUF ("q4_0", "q6_k", "mxfp4" ...), "f16",
-  /// "bf16", or int<bits>_g<group or "row">_<scale type>[_zp|_zv|_zo]: codes of 2, 3, 4, 5, 6 or 8 bits with
-  /// zero points 2^(bits-1), or stored ones as bytes (_zp), as values (_zv) or as offsets (_zo).
+  /// "bf16", "f32", or int<bits>_g<group or "row">_<scale type>[_zp|_zv|_zo]: codes of 2, 3, 4, 5, 6 or 8
+  /// bits with zero points 2^(bits-1), or stored ones as bytes (_zp), as values (_zv) or as offsets (_zo).
   static std::optional<PackedFormat> named(std::string_view name);
 
   bool isFloat() const { return scale == ScaleKind::None; }

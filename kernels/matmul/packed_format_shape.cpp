@@ -44,6 +44,7 @@ constexpr NamedFormat kNamed[] = {
     {"nvfp4", levels(Fp4, ScaleKind::Ue4m3, 16)},
     {"f16", {CodeKind::F16, ScaleKind::None, Constant, 0, 32}},
     {"bf16", {CodeKind::BF16, ScaleKind::None, Constant, 0, 32}},
+    {"f32", {CodeKind::F32, ScaleKind::None, Constant, 0, 32}},
 };
 
 bool eat(std::string_view &text, std::string_view prefix) {

@@ -110,37 +110,39 @@ Status packBlocks(const PackedFormat &format, int64_t k, int64_t n, const BlockS
 
 namespace {
 
-// Columns [first, end) as panels, `panelStep` panels apart.
-void packHalfPanels(const PackedFormat &format, int64_t k, int64_t first, int64_t end, int64_t termStride,
-                    int64_t columnStride, const uint16_t *from, uint16_t *to, int64_t panelStep) {
+// Columns [first, end) as panels, `panelStep` panels apart. Sources lie anywhere in a file.
+template <size_t EachBytes>
+void packFloatPanels(const PackedFormat &format, int64_t k, int64_t first, int64_t end, int64_t termStride,
+                     int64_t columnStride, const std::byte *from, std::byte *to, int64_t panelStep) {
   bool isPaired = format.code == CodeKind::BF16;
-  for (; first < end; first += kPackedColumns, to += panelStep * format.panelBytes(k) / 2)
+  for (; first < end; first += kPackedColumns, to += panelStep * format.panelBytes(k))
     for (int64_t c = 0; c < std::min(kPackedColumns, end - first); ++c)
       for (int64_t term = 0; term < k; ++term) {
         int64_t at = isPaired ? (term / 2 * kPackedColumns + c) * 2 + term % 2 : term * kPackedColumns + c;
-        to[at] = from[term * termStride + (first + c) * columnStride];
+        std::memcpy(to + size_t(at) * EachBytes,
+                    from + size_t(term * termStride + (first + c) * columnStride) * EachBytes, EachBytes);
       }
 }
 
 } // namespace
 
-Status packHalves(std::string_view layout, int64_t k, int64_t n, bool isTransposed,
+Status packFloats(std::string_view layout, int64_t k, int64_t n, bool isTransposed,
                   std::span<const std::byte> source, std::span<std::byte> out, bool isGated) {
   std::optional<PackedFormat> format = PackedFormat::named(layout);
   if (!format || !format->isFloat())
-    return invalidArgument("packed layout: expected f16 or bf16, found " + std::string(layout));
+    return invalidArgument("packed layout: expected f16, bf16 or f32, found " + std::string(layout));
   std::optional<int64_t> bytes = isGated ? gatedBytes(*format, k, n) : format->bytes(k, n);
-  if (!bytes || uint64_t(*bytes) != out.size() || source.size() / 2 != uint64_t(k) * uint64_t(n))
+  size_t each = format->code == CodeKind::F32 ? 4 : 2;
+  if (!bytes || uint64_t(*bytes) != out.size() || source.size() / each != uint64_t(k) * uint64_t(n))
     return invalidArgument("packing " + std::string(layout) + ": sizes do not fit " + std::to_string(k) +
                            " terms and " + std::to_string(n) + " columns");
-  auto *from = reinterpret_cast<const uint16_t *>(source.data());
-  auto *to = reinterpret_cast<uint16_t *>(out.data());
-  std::memset(to, 0, out.size());
+  std::memset(out.data(), 0, out.size());
+  auto pack = each == 4 ? packFloatPanels<4> : packFloatPanels<2>;
   int64_t termStride = isTransposed ? 1 : n, columnStride = isTransposed ? k : 1;
   int64_t parts = isGated ? 2 : 1, columnsOfEach = n / parts;
   for (int64_t part = 0; part < parts; ++part)
-    packHalfPanels(*format, k, part * columnsOfEach, (part + 1) * columnsOfEach, termStride, columnStride,
-                   from, to + part * format->panelBytes(k) / 2, parts);
+    pack(*format, k, part * columnsOfEach, (part + 1) * columnsOfEach, termStride, columnStride,
+         source.data(), out.data() + part * format->panelBytes(k), parts);
   return Status::ok();
 }
 

@@ -40,8 +40,8 @@ Status packGguf(std::string_view type, int64_t k, int64_t n, std::span<const std
 /// Bytes of such rows, or why there are none.
 StatusOr<int64_t> ggufBytes(std::string_view type, int64_t k, int64_t n);
 
-/// 16-bit floats [n][k] (or [k][n]) as "f16" or "bf16".
-Status packHalves(std::string_view layout, int64_t k, int64_t n, bool isTransposed,
+/// Floats [n][k] (or [k][n]) as the layout of their type: "f16", "bf16" or "f32".
+Status packFloats(std::string_view layout, int64_t k, int64_t n, bool isTransposed,
                   std::span<const std::byte> source, std::span<std::byte> out, bool isGated = false);
 
 /// Integers with a scale per group of terms, the way ONNX's MatMulNBits, GPTQ and AWQ store them.
@@ -49,8 +49,8 @@ struct GroupedWeight {
   enum class Form {
     NBits, // codes [n][blocks][group * bits / 8], lowest bits first; scales [n][blocks]; zeros [n][blocks],
            // packed per row like codes, or of the scales' type
-    Gptq, // codes i32 [k * bits / 32][n], zeros i32 [groups][n * bits / 32], scales [groups][n]
-    Awq,  // codes i32 [k][n / 8], zeros i32 [groups][n / 8], nibbles in the order 0 2 4 6 1 3 5 7
+    Gptq,  // codes i32 [k * bits / 32][n], zeros i32 [groups][n * bits / 32], scales [groups][n]
+    Awq,   // codes i32 [k][n / 8], zeros i32 [groups][n / 8], nibbles in the order 0 2 4 6 1 3 5 7
   };
   Form form = Form::NBits;
   int bits = 4;       // 2, 4 or 8; GPTQ 3 too

@@ -172,7 +172,7 @@ Status packWeight(std::string_view layout, const MatrixWeight &w, std::span<cons
   int64_t sourceBytes = product({w.batch, w.k, w.n, w.elementBytes});
   DSPARK_RETURN_IF_ERROR(checkSpans(uint64_t(sourceBytes), source.size(), *bytes, packed.size()));
   if (w.elementBytes == 2)
-    return packHalves(layout, w.k, w.n, w.isTransposed, source, packed);
+    return packFloats(layout, w.k, w.n, w.isTransposed, source, packed);
   if (layout == "panel16k4")
     packQuads(w, reinterpret_cast<const uint8_t *>(source.data()),
               reinterpret_cast<uint8_t *>(packed.data()));

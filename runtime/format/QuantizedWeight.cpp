@@ -94,8 +94,9 @@ private:
 
 bool isQuantizedLayout(std::string_view layout) {
   std::optional<PackedFormat> format = PackedFormat::named(layout);
-  return format && (format->isFloat() || (layout.starts_with("int") && format->scale == ScaleKind::F32 &&
-                                          format->zero == ZeroKind::Constant));
+  return format && (format->code == CodeKind::F16 || format->code == CodeKind::BF16 ||
+                    (layout.starts_with("int") && format->scale == ScaleKind::F32 &&
+                     format->zero == ZeroKind::Constant));
 }
 
 StatusOr<uint64_t> quantizedBytes(std::string_view layout, int64_t k, int64_t n) {
@@ -121,7 +122,7 @@ Status packQuantized(std::string_view layout, int64_t k, int64_t n, bool isTrans
   std::vector<uint16_t> halves(source.size());
   for (size_t i = 0; i < source.size(); ++i)
     halves[i] = format.code == CodeKind::F16 ? f32ToF16(source[i]) : f32ToBf16(source[i]);
-  return packHalves(layout, k, n, isTransposed, std::as_bytes(std::span(halves)), out);
+  return packFloats(layout, k, n, isTransposed, std::as_bytes(std::span(halves)), out);
 }
 
 } // namespace dspark

@@ -1,4 +1,4 @@
-"""A tiny Llama whose linear layers are in few bits, in each form that the compiler reads, beside the same weights written out.
+"""Tiny models whose linear layers are in few bits, in each form that the compiler reads, beside the same weights written out.
 
 Forms as their writers have them: AutoGPTQ's qlinear_cuda, AutoAWQ's gemm.py, compressed-tensors' pack_quantized.py, and the fine-
 grained FP8 of transformers' integrations/finegrained_fp8.py."""
@@ -6,7 +6,8 @@ grained FP8 of transformers' integrations/finegrained_fp8.py."""
 import ml_dtypes
 import numpy as np
 
-from .checkpoints import Draw, llama, tensors
+from .checkpoints import CASES as ARCHITECTURES
+from .checkpoints import Draw, tensors
 
 GROUP = 32
 LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -115,15 +116,21 @@ CASES = {
     "float8-blocks": float8("e4m3", "block", exact=False),
     "float8-rows-exact": float8("e4m3", "row", exact=True),
     "float8-tensor-e5m2": float8("e5m2", "tensor", exact=False),
+    "float8-blocks-experts": float8("e4m3", "block", exact=False),
 }
+
+
+def architecture(name):
+    """Whose layers are in few bits; its case in checkpoints.py."""
+    return "qwen3-moe" if name.endswith("-experts") else "llama"
 
 
 def make(name):
     """(config, tensors, the same tensors in f32)."""
     quantization, form = CASES[name]
     seed = 1000 + list(CASES).index(name)
-    settings = llama(quantization_config=quantization)
-    values, dense, draw = {}, tensors(llama(), seed), Draw(seed)
+    plain = {**ARCHITECTURES[architecture(name)][0], "torch_dtype": "float32"}
+    values, dense, draw = {}, tensors(plain, seed), Draw(seed)
     for key, value in dense.items():
         base = key.removesuffix(".weight")
         if not base.endswith(LINEAR):
@@ -131,4 +138,4 @@ def make(name):
             continue
         parts, dense[key] = form(draw, *value.shape)
         values.update({f"{base}.{part}": array for part, array in parts.items()})
-    return settings, values, dense
+    return {**plain, "quantization_config": quantization}, values, dense

@@ -28,12 +28,13 @@ std::vector<std::byte> rowsOfBlocks(std::mt19937 &rng, int64_t n) { // q4_0: an 
   return bytes;
 }
 
-std::vector<std::byte> rowsOfHalves(std::mt19937 &rng, int64_t n) {
+// f32, or cut to bf16.
+std::vector<std::byte> rowsOfFloats(std::mt19937 &rng, int64_t n, size_t each) {
   std::uniform_real_distribution<float> draw(-1, 1);
-  std::vector<std::byte> bytes(size_t(n * kTerms * 2));
-  for (size_t i = 0; i < bytes.size(); i += 2) {
-    uint16_t value = f32ToBf16(draw(rng));
-    std::memcpy(bytes.data() + i, &value, sizeof value);
+  std::vector<std::byte> bytes(size_t(n * kTerms) * each);
+  for (size_t i = 0; i < bytes.size(); i += each) {
+    float value = draw(rng);
+    std::memcpy(bytes.data() + i, reinterpret_cast<const std::byte *>(&value) + sizeof value - each, each);
   }
   return bytes;
 }
@@ -45,8 +46,9 @@ Experts makeExperts(std::mt19937 &rng, std::string_view layout, int64_t n, bool 
   for (int64_t e = 0; e < kExperts; ++e) {
     Tensor one{DType::F32, {n, kTerms}, {}};
     one.bytes.resize(size_t(bytes));
-    EXPECT_TRUE((layout == "bf16"
-                     ? packHalves(layout, kTerms, n, true, rowsOfHalves(rng, n), one.bytes, isGated)
+    EXPECT_TRUE((format.isFloat()
+                     ? packFloats(layout, kTerms, n, true, rowsOfFloats(rng, n, layout == "f32" ? 4 : 2),
+                                  one.bytes, isGated)
                      : packGguf(layout, kTerms, n, rowsOfBlocks(rng, n), one.bytes, isGated))
                     .isOk());
     made.all.bytes.insert(made.all.bytes.end(), one.bytes.begin(), one.bytes.end());
@@ -104,7 +106,7 @@ void check(const Case &c) {
 }
 
 TEST(PackedExperts, AreTheProductsOfTheirRowsAlone) {
-  for (const char *layout : {"q4_0", "bf16"})
+  for (const char *layout : {"q4_0", "bf16", "f32"})
     for (bool isInt8 : {false, true})
       for (bool isGated : {false, true})
         for (bool sharesRows : {false, true})

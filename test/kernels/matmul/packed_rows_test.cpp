@@ -31,28 +31,29 @@ TEST(PackedRows, AreTheColumnsOfTheProduct) {
     }
 }
 
-TEST(PackedRows, HalvesAndIndicesOutside) {
+TEST(PackedRows, FloatsAndIndicesOutside) {
   constexpr int64_t kN = 18, kTerms = 45;
   std::mt19937 rng(3);
   std::uniform_real_distribution<float> draw(-1, 1);
-  for (DType type : {DType::F16, DType::BF16}) {
-    const char *layout = type == DType::F16 ? "f16" : "bf16";
-    Tensor w = filled<uint16_t>(type, {kN, kTerms}, [&] {
-      float x = draw(rng);
-      return type == DType::F16 ? f32ToF16(x) : f32ToBf16(x);
-    });
+  for (DType type : {DType::F16, DType::BF16, DType::F32}) {
+    const std::string layout(dtypeName(type));
+    Tensor w = type == DType::F32 ? filled<float>(type, {kN, kTerms}, [&] { return draw(rng); })
+                                  : filled<uint16_t>(type, {kN, kTerms}, [&] {
+                                      return type == DType::F16 ? f32ToF16(draw(rng)) : f32ToBf16(draw(rng));
+                                    });
+    std::vector<double> wide(static_cast<size_t>(kN * kTerms));
+    loadAsF64(type, w.bytes.data(), 0, kN * kTerms, wide.data());
     Tensor weights{DType::F32, {kN, kTerms}, {}};
     weights.bytes.resize(size_t(*PackedFormat::named(layout)->bytes(kTerms, kN)));
-    ASSERT_TRUE(packHalves(layout, kTerms, kN, true, w.bytes, weights.bytes).isOk());
+    ASSERT_TRUE(packFloats(layout, kTerms, kN, true, w.bytes, weights.bytes).isOk());
     std::vector<Tensor> in = {indices({17, 0, -1, -18, 18, -19, INT64_MAX, INT64_MIN, 5}), weights};
     constexpr int64_t kFrom[] = {17, 0, 17, 0, -1, -1, -1, -1, 5};
     for (const Kernel *row : rowKernels()) {
-      Tensor y = runRow(*row, in, AttrList().set("packed", layout))[0];
+      Tensor y = runRow(*row, in, AttrList().set("packed", layout.c_str()))[0];
       for (int64_t t = 0; t < int64_t(std::size(kFrom)); ++t)
         for (int64_t i = 0; i < kTerms; ++i) {
-          uint16_t bits = kFrom[t] < 0 ? 0 : w.as<uint16_t>()[kFrom[t] * kTerms + i];
-          ASSERT_EQ(y.as<float>()[t * kTerms + i], type == DType::F16 ? f16ToF32(bits) : bf16ToF32(bits))
-              << row->name << " " << t;
+          double want = kFrom[t] < 0 ? 0 : wide[size_t(kFrom[t] * kTerms + i)];
+          ASSERT_EQ(double(y.as<float>()[t * kTerms + i]), want) << row->name << " " << t;
         }
     }
   }

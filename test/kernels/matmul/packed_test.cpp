@@ -127,23 +127,27 @@ TEST(Packed, RowsDoNotDependOnTheirNumber) {
   }
 }
 
-// --- 16-bit weights ---
+// --- weights that are floats ---
 
-TEST(Packed, HalvesAreExact) {
+TEST(Packed, FloatsAreExact) {
   std::mt19937 rng(5);
-  for (DType type : {DType::F16, DType::BF16})
+  for (DType type : {DType::F16, DType::BF16, DType::F32})
     for (bool isTransposed : {false, true})
       for (auto [m, n, k] : {std::array<int64_t, 3>{1, 37, 100}, {9, 16, 33}}) {
-        auto bits = [&](float x) { return type == DType::F16 ? f32ToF16(x) : f32ToBf16(x); };
-        auto real = [&](uint16_t b) { return type == DType::F16 ? f16ToF32(b) : bf16ToF32(b); };
-        const char *layout = type == DType::F16 ? "f16" : "bf16";
+        const std::string layout(dtypeName(type));
         std::uniform_real_distribution<float> draw(-1, 1);
-        Tensor w = filled<uint16_t>(type, {k, n}, [&] { return bits(draw(rng)); });
+        Tensor w = type == DType::F32
+                       ? filled<float>(type, {k, n}, [&] { return draw(rng); })
+                       : filled<uint16_t>(type, {k, n}, [&] {
+                           return type == DType::F16 ? f32ToF16(draw(rng)) : f32ToBf16(draw(rng));
+                         });
+        std::vector<double> wide(static_cast<size_t>(k * n));
+        loadAsF64(type, w.bytes.data(), 0, k * n, wide.data());
         Tensor packed{DType::F32, isTransposed ? std::vector{n, k} : std::vector{k, n}, {}};
         packed.bytes.resize(size_t(*PackedFormat::named(layout)->bytes(k, n)));
-        ASSERT_TRUE(packHalves(layout, k, n, isTransposed, w.bytes, packed.bytes).isOk());
+        ASSERT_TRUE(packFloats(layout, k, n, isTransposed, w.bytes, packed.bytes).isOk());
         AttrList attrs;
-        attrs.set("trans_b", isTransposed).set("packed", layout);
+        attrs.set("trans_b", isTransposed).set("packed", layout.c_str());
         std::vector<Tensor> in = {uniform({m, k}, rng), packed};
         for (const Kernel *row : packedRows()) {
           Tensor y = runRow(*row, in, attrs)[0];
@@ -151,7 +155,7 @@ TEST(Packed, HalvesAreExact) {
             double sum = 0, magnitude = 0;
             for (int64_t t = 0; t < k; ++t) {
               double x = double(in[0].as<float>()[i / n * k + t]);
-              double v = double(real(w.as<uint16_t>()[isTransposed ? i % n * k + t : t * n + i % n]));
+              double v = wide[size_t(isTransposed ? i % n * k + t : t * n + i % n)];
               sum += x * v;
               magnitude += std::fabs(x * v);
             }

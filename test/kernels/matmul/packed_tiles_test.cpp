@@ -24,7 +24,7 @@ Halves weights(int64_t k, int64_t n, std::mt19937 &rng) {
   Halves made = {filled<uint16_t>(DType::BF16, {k, n}, [&] { return f32ToBf16(draw(rng)); }),
                  {DType::F32, {k, n}, {}}};
   made.packed.bytes.resize(size_t(*PackedFormat::named("bf16")->bytes(k, n)));
-  EXPECT_TRUE(packHalves("bf16", k, n, false, made.plain.bytes, made.packed.bytes).isOk());
+  EXPECT_TRUE(packFloats("bf16", k, n, false, made.plain.bytes, made.packed.bytes).isOk());
   return made;
 }
 
