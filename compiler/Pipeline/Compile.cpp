@@ -118,7 +118,7 @@ private:
     case Phase::Emit:
       return emit();
     default:
-      runPasses({phase});
+      runPasses(*module, {phase});
     }
     if (phase == Phase::Pack && report.exitCode == 0)
       checkChoices();
@@ -133,12 +133,12 @@ private:
         return fail(kUsage, options.model + ": node '" + node + "' cannot be computed as " + choice.layout);
   }
 
-  void runPasses(std::initializer_list<Phase> phases) {
+  void runPasses(ModuleOp on, std::initializer_list<Phase> phases) {
     PassManager passes(&context);
     for (Phase phase : phases)
       addPhasePasses(phase, passes, weights, &choices, options.joinsSteps);
     passes.addInstrumentation(std::make_unique<PassTimer>(report.times.back().passes));
-    if (failed(passes.run(*module)))
+    if (failed(passes.run(on)))
       fail(kUnsupported, diagnostics.empty() ? options.model + ": phase " +
                                                    std::string(phaseName(*phases.begin())) + " failed"
                                              : diagnostics);
@@ -161,7 +161,7 @@ private:
     }
     module = std::move(recovered->module);
     languageModel = std::move(*recovered);
-    runPasses({Phase::Canonicalize, Phase::Fuse});
+    runPasses(*module, {Phase::Canonicalize, Phase::Fuse});
   }
 
   StatusOr<language::ImportedModel> recoveredModel() {
@@ -170,9 +170,12 @@ private:
     DSPARK_ASSIGN_OR_RETURN(checkpoint::ExportSettings settings, checkpoint::readExportSettings(folder));
     DSPARK_ASSIGN_OR_RETURN(checkpoint::HuggingFaceTokenizer tokenizer,
                             checkpoint::readHuggingFaceTokenizer(folder));
-    DSPARK_ASSIGN_OR_RETURN(
-        recovery::RecoveredDecoder decoder,
-        recovery::recoverDecoder(*module, settings.contextLength, decoderOptions(), *weights));
+    OwningOpRef<ModuleOp> branch = recovery::withCacheBranch(*module);
+    if (branch)
+      runPasses(*branch, {Phase::Canonicalize, Phase::Fuse});
+    DSPARK_ASSIGN_OR_RETURN(recovery::RecoveredDecoder decoder,
+                            recovery::recoverDecoder(branch ? *branch : *module, settings.contextLength,
+                                                     decoderOptions(), *weights));
     language::ImportedModel model;
     model.module = std::move(decoder.module);
     model.tokenizer = std::move(tokenizer.spec);

@@ -1,6 +1,5 @@
 #include "compiler/Recovery/DecoderPattern.h"
 #include "compiler/Support/LocationNames.h"
-#include "kernels/common/numeric.h"
 #include <cmath>
 #include <numeric>
 
@@ -146,7 +145,7 @@ StatusOr<AttentionSite> PatternMatcher::matchAttention(const DecoderPattern &pat
   if (!hasMask || attributes.view().i("is_causal", 0) != 0)
     return atNode(op, "it has no mask that hides later tokens");
   DSPARK_RETURN_IF_ERROR(matchSizes(site, attributes));
-  DSPARK_ASSIGN_OR_RETURN(site.window, windowOf(pattern, op, op->getOperand(3)));
+  DSPARK_RETURN_IF_ERROR(matchMask(pattern, site, op->getOperand(3)));
   return site;
 }
 
@@ -188,53 +187,6 @@ Probe PatternMatcher::probe(const DecoderPattern &pattern, Lengths lengths) {
   for (BlockArgument argument : func.getArguments()) // a count of all tokens
     if (nameOf(argument) == "total_sequence_length" && analysis.info(argument).elements().is(1))
       made.setInput(argument, std::vector<int64_t>(size_t(analysis.info(argument).rank()), 1), {total});
-  return made;
-}
-
-// How many tokens back the mask lets a token see, or nullopt if it does something else; total: all.
-std::optional<int64_t> PatternMatcher::windowAt(const DecoderPattern &pattern, Value mask, Lengths lengths) {
-  Probe probing = probe(pattern, lengths);
-  const HostBytes *found = probing.value(mask);
-  int64_t total = lengths.past + lengths.fresh;
-  if (!found || found->dims.size() < 2 || found->dims.back() != total ||
-      found->dims[found->dims.size() - 2] != lengths.fresh)
-    return std::nullopt;
-  int64_t count = std::accumulate(found->dims.begin(), found->dims.end(), int64_t(1), std::multiplies<>());
-  std::vector<double> numbers(static_cast<size_t>(count));
-  loadAsF64(found->type, found->bytes.data(), 0, count, numbers.data());
-  bool isFlag = found->type == DType::Bool;
-  int64_t window = total;
-  for (int64_t at = 0; at < count; ++at) {
-    int64_t place = lengths.past + at / total % lengths.fresh, key = at % total;
-    double number = numbers[size_t(at)];
-    bool isSeen = isFlag ? number != 0 : number == 0;
-    if ((!isFlag && !isSeen && number > -1e4) || (key > place && isSeen) || (key == place && !isSeen))
-      return std::nullopt;
-    if (key < place && !isSeen)
-      window = std::min(window, place - key);
-  }
-  for (int64_t at = 0; at < count; ++at) { // all rows have that window
-    int64_t back = lengths.past + at / total % lengths.fresh - at % total;
-    bool isSeen = isFlag ? numbers[size_t(at)] != 0 : numbers[size_t(at)] == 0;
-    if (back >= 0 && isSeen != (back < window))
-      return std::nullopt;
-  }
-  return window;
-}
-
-StatusOr<int64_t> PatternMatcher::windowOf(const DecoderPattern &pattern, Operation *op, Value mask) {
-  if (auto found = windows.find(mask.getAsOpaquePointer()); found != windows.end())
-    return found->second;
-  int64_t longest = std::clamp<int64_t>(contextLength, 16, int64_t(1) << 20);
-  std::optional<int64_t> window; // the longest case shows it
-  for (Lengths lengths : {Lengths{longest - 2, 2}, Lengths{5, 4}, Lengths{0, 3}}) {
-    std::optional<int64_t> found = windowAt(pattern, mask, lengths);
-    if (!found || (window && *found != std::min(*window, lengths.past + lengths.fresh)))
-      return atNode(op, "its mask is not one that hides later tokens, or also those before a window");
-    window = window ? window : found;
-  }
-  int64_t made = *window >= longest ? -1 : *window;
-  windows[mask.getAsOpaquePointer()] = made;
   return made;
 }
 

@@ -4,7 +4,8 @@
 //   K = concat(past, k, axis 2), or the past tensor with k written behind it; returned as "present"
 //   Y = attention(q, repeat(K), repeat(V), mask)
 //
-// A mask is known by what it hides, not by how it is spelled: it is evaluated for a few lengths.
+// A mask is known by what it does, not by how it is spelled: it is evaluated for a few lengths
+// (MaskForm.cpp).
 #pragma once
 #include "compiler/Recovery/Probe.h"
 #include "compiler/Recovery/TokenWise.h"
@@ -19,6 +20,7 @@ struct AttentionSite {
   int64_t heads = 0, kvHeads = 0, size = 0, valueSize = 0;
   int64_t window = -1; // tokens that a token sees, itself included; -1: all
   double scale = 0, softcap = 0;
+  std::vector<float> slopes; // of each head's scores by distance (ALiBi); empty: none
 };
 
 struct DecoderPattern {
@@ -48,6 +50,11 @@ private:
   struct Lengths {
     int64_t past, fresh;
   };
+  struct MaskForm {
+    int64_t window; // tokens that a token sees
+    /// What a head's scores of a token lose by each token between: one for all heads, one each, or none.
+    std::vector<double> slopes;
+  };
   struct Grown {
     mlir::BlockArgument past;
     mlir::Value fresh;
@@ -59,15 +66,16 @@ private:
   std::optional<Grown> grownOf(mlir::Value value);
   mlir::Value withoutRepeat(mlir::Value value);
   bool isReturned(mlir::Value value);
-  StatusOr<int64_t> windowOf(const DecoderPattern &pattern, mlir::Operation *op, mlir::Value mask);
-  std::optional<int64_t> windowAt(const DecoderPattern &pattern, mlir::Value mask, Lengths lengths);
+  Status matchMask(const DecoderPattern &pattern, AttentionSite &site, mlir::Value mask);
+  StatusOr<MaskForm> formOf(const DecoderPattern &pattern, mlir::Operation *op, mlir::Value mask);
+  std::optional<MaskForm> formAt(const DecoderPattern &pattern, mlir::Value mask, Lengths lengths);
   Probe probe(const DecoderPattern &pattern, Lengths lengths);
 
   mlir::func::FuncOp func;
   ir::DimAnalysis &analysis;
   const WeightStore &weights;
   int64_t contextLength;
-  std::map<void *, int64_t> windows; // of masks, by opaque pointer
+  std::map<void *, MaskForm> forms; // of masks, by opaque pointer
 };
 
 /// "node 'x': what is wrong".

@@ -195,8 +195,9 @@ private:
     };
     language::PagedRows keys = paged.write(cache.key, rows(site.key, site.kvHeads, site.size));
     language::PagedRows values = paged.write(cache.value, rows(site.value, site.kvHeads, site.valueSize));
+    Value slopes = site.slopes.empty() ? Value() : g.floats("alibi_slopes", site.slopes, {site.heads});
     Value y = paged.attend(rows(site.query, site.heads, site.size), keys, values,
-                           {site.scale, site.softcap, site.window});
+                           {site.scale, site.softcap, site.window, slopes});
     bool isHeadMajor = analysis.info(site.query).rank() == 4;
     made[site.op->getResult(0)] = isHeadMajor
                                       ? g.reshape(y, {"rows", text(site.heads), "1", text(site.valueSize)})

@@ -18,6 +18,10 @@ struct RecoveredDecoder {
 StatusOr<RecoveredDecoder> recoverDecoder(mlir::ModuleOp module, int64_t contextLength,
                                           const language::DecoderOptions &options, WeightStore &weights);
 
+/// Of a merged decoder, the module with the branch that takes past keys and values in its place, for the
+/// phases canonicalize and fuse to fold; null of others.
+mlir::OwningOpRef<mlir::ModuleOp> withCacheBranch(mlir::ModuleOp module);
+
 /// Whether the module's inputs are those of a decoder with caches.
 bool looksLikeDecoder(mlir::ModuleOp module);
 

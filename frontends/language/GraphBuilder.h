@@ -45,6 +45,8 @@ public:
   mlir::Value scale(mlir::Value x, double factor);
   mlir::Value plus(mlir::Value x, double term) { return binary("add", x, scalar(float(term))); }
   mlir::Value scalar(float value) { return factory.scalar(loc(), value); }
+  /// In place of an operand that is left out.
+  mlir::Value none() { return factory.none(loc()); }
   /// Elements [begin, end) along an axis.
   mlir::Value slice(mlir::Value x, int64_t axis, int64_t begin, int64_t end);
   mlir::Value concat(llvm::ArrayRef<mlir::Value> parts, int64_t axis) {

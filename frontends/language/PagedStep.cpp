@@ -41,6 +41,10 @@ Value PagedStep::attend(Value q, const PagedRows &keys, const PagedRows &values,
   SmallVector<Value> operands = {q, keys.rows, values.rows, batch[0], batch[1], batch[2]};
   if (keys.scales)
     operands.append({keys.scales, values.scales});
+  if (form.slopes) {
+    operands.resize(9, g.none()); // no scales, no sinks
+    operands.push_back(form.slopes);
+  }
   return g.op("paged_attention", operands, attributes);
 }
 

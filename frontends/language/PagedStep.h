@@ -15,6 +15,7 @@ struct AttentionForm {
   double scale;
   double softcap = 0; // 0: none
   int64_t window = 0; // keys that a query sees, itself included; 0: all
+  mlir::Value slopes = {}; // [heads], of scores by distance (ALiBi); null: none
 };
 
 class PagedStep {

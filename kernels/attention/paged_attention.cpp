@@ -61,9 +61,11 @@ struct PagedRows {
 
 class PagedSource {
 public:
+  /// `position` is the first row's.
   PagedSource(const KernelCall &call, const BatchLayout &layout, const PagedState &s,
-              const AttentionCore &core, Isa isa, int64_t sequence, int64_t head)
-      : s(s), widen(floatLoops(isa)), dequantize(quantLoops(isa).dequantizeI8),
+              const AttentionCore &core, Isa isa, int64_t sequence, int64_t head, int64_t position)
+      : s(s), slopes(call.input(9)), firstHead(head * s.group), position(position), widen(floatLoops(isa)),
+        dequantize(quantLoops(isa).dequantizeI8),
         k(layout, call.in[1], call.input(6), sequence, head, s.shape.size),
         v(layout, call.in[2], call.input(7), sequence, head, s.shape.width), keyType(rowType(core, k.type)),
         valueType(rowType(core, v.type)) {}
@@ -76,7 +78,14 @@ public:
   }
   void prefetchKeys(int64_t first, int64_t count) const { k.prefetch(first, count); }
   void prefetchValues(int64_t first, int64_t count) const { v.prefetch(first, count); }
-  const float *bias(int64_t, int64_t, int64_t, int64_t, float *) const { return nullptr; }
+  const float *bias(int64_t row, int64_t first, int64_t low, int64_t high, float *buffer) const {
+    if (!slopes.present())
+      return nullptr;
+    auto slope = float(realAt(slopes, firstHead + row % s.group));
+    for (int64_t j = low; j < high; ++j)
+      buffer[j] = slope * float(first + j - position - row / s.group);
+    return buffer;
+  }
 
 private:
   // Where they lie, if they fit as they are, and halves only for few readers; otherwise as f32 rows of
@@ -108,6 +117,8 @@ private:
   }
 
   const PagedState &s;
+  const TensorView &slopes;
+  int64_t firstHead, position;
   RowWidener widen;
   DequantizeLoop<int8_t> dequantize;
   PagedRows k, v;
@@ -141,7 +152,7 @@ private:
       return;
     int64_t rows = count * s.group;
     place(sequence, first, rows);
-    PagedSource source(call, layout, s, core, isa, sequence.index, head);
+    PagedSource source(call, layout, s, core, isa, sequence.index, head, sequence.position(first));
     AttendTile<PagedSource> tile(s.shape, core, source, m);
     int64_t firstChunk = m.low[0] / kChunk, end = (m.high[rows - 1] + kChunk - 1) / kChunk;
     if (s.splits == 1) {

@@ -27,10 +27,10 @@ public:
     if (s.index < 0)
       low = high = 0;
     for (int64_t j = low; j < high; ++j)
-      top = std::max(top, score(token, h, s.index, j));
+      top = std::max(top, score(token, h, s.index, position, j));
     double sum = std::isinf(sink) ? 0 : std::exp(sink - top);
     for (int64_t j = low; j < high; ++j) {
-      double weight = std::exp(score(token, h, s.index, j) - top);
+      double weight = std::exp(score(token, h, s.index, position, j) - top);
       sum += weight;
       for (int64_t c = 0; c < width; ++c)
         out[c] += weight * cached(2, 7, s.index, j, h, c);
@@ -43,12 +43,13 @@ public:
   }
 
 private:
-  double score(int64_t token, int64_t h, int64_t sequence, int64_t j) const {
+  double score(int64_t token, int64_t h, int64_t sequence, int64_t position, int64_t j) const {
     double sum = 0;
     for (int64_t d = 0; d < size; ++d)
       sum += realAt(call.in[0], (token * qHeads + h) * size + d) * cached(1, 6, sequence, j, h, d);
     sum *= scale;
-    return softcap > 0 ? softcap * std::tanh(sum / softcap) : sum;
+    double slope = call.has(9) ? realAt(call.in[9], h) : 0;
+    return (softcap > 0 ? softcap * std::tanh(sum / softcap) : sum) + slope * double(j - position);
   }
   double cached(size_t cache, size_t scales, int64_t sequence, int64_t j, int64_t h, int64_t c) const {
     int64_t row = call.in[cache].dim(3), head = h / (qHeads / kvHeads);

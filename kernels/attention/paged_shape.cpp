@@ -4,6 +4,8 @@
 //     query_offsets i32|i64[S+1]  sequence_lengths i32|i64[S]  block_table i32|i64[S,M]
 //     key_scales? f32[P,Hkv,N]  value_scales? f32[P,Hkv,N]   with i8 caches: value = element * scale
 //     sinks? [Hq]                                            one more score per head, whose value is 0
+//     slopes? [Hq]                                           of a head's scores, by how far a key lies ahead
+//                                                            (ALiBi, Press et al. 2108.12409)
 //     -> [T,Hq,Dv]; with value_width = w the first w elements of each value: [T,Hq,w], so that one cache may
 //        hold both (latent attention)
 //   paged_cache_write: cache [P,Hkv,N,D]  rows [T,Hkv,D]  query_offsets  sequence_lengths  block_table
@@ -67,12 +69,13 @@ bool checkWindow(InferContext &ctx) {
 InferStatus inferPagedAttention(InferContext &ctx) {
   CacheDims cache;
   Dim tokens, qHeads, size, width;
-  if (!checkCounts(ctx, 6, 9, 1, 1) || !expectType(ctx, 0, isRowType, "an f32, f16 or bf16") ||
+  if (!checkCounts(ctx, 6, 10, 1, 1) || !expectType(ctx, 0, isRowType, "an f32, f16 or bf16") ||
       !expectRank(ctx, 0, 3) || !expectDim(ctx, 0, 0, tokens) || !expectDim(ctx, 0, 1, qHeads) ||
       !expectDim(ctx, 0, 2, size) || !checkCache(ctx, 1, cache, size) || !checkCache(ctx, 2, cache, width) ||
       !checkLayout(ctx, 3) || !checkScales(ctx, 6, 1, cache) || !checkScales(ctx, 7, 2, cache) ||
       !expectType(ctx, 8, isRowType, "an f32, f16 or bf16") || !expectRank(ctx, 8, 1) ||
-      !expectDim(ctx, 8, 0, qHeads) || !checkWindow(ctx))
+      !expectDim(ctx, 8, 0, qHeads) || !expectType(ctx, 9, isRowType, "an f32, f16 or bf16") ||
+      !expectRank(ctx, 9, 1) || !expectDim(ctx, 9, 0, qHeads) || !checkWindow(ctx))
     return InferStatus::Error;
   if (qHeads.isConst() && cache.heads.isConst() &&
       (cache.heads.value() <= 0 || qHeads.value() % cache.heads.value() != 0))

@@ -1,5 +1,5 @@
 """Tiny random decoders as exporters write them in ONNX: past keys and values in, present ones out, with the patterns of optimum
-(attention in pieces, rotary embedding from position_ids, a mask from ranges), of dynamo (the same on opset 23's Attention), and of
+(attention in pieces, rotary embedding from position_ids, a mask from ranges; or merged, with and without past keys), of dynamo (the same on opset 23's Attention), and of
 onnxruntime-genai (GroupQueryAttention)."""
 
 import json
@@ -16,20 +16,21 @@ VOCABULARY, CONTEXT = checkpoints.VOCABULARY, 64
 class Graph:
     """A decoder under construction; `window` (0: none) is what GroupQueryAttention's layers see."""
 
-    def __init__(self, pattern, seed=0, window=0, hurt=None):
-        self.pattern, self.window, self.hurt = pattern, window, hurt
+    def __init__(self, pattern, seed=0, window=0, hurt=None, hasPast=True, prefix="", hasSlopes=False):
+        self.pattern, self.window, self.hurt, self.hasPast, self.prefix = pattern, window, hurt, hasPast, prefix
+        self.hasSlopes = hasSlopes  # ALiBi
         self.draw = np.random.default_rng(seed)
         self.nodes, self.weights, self.count = [], [], 0
 
     def op(self, kind, *inputs, outputs=1, domain="", **attributes):
         self.count += 1
-        names = [f"{kind}_{self.count}.{i}" for i in range(outputs)]
-        self.nodes.append(helper.make_node(kind, inputs, names, name=f"{kind}_{self.count}", domain=domain, **attributes))
+        names = [f"{self.prefix}{kind}_{self.count}.{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(kind, inputs, names, name=f"{self.prefix}{kind}_{self.count}", domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 
     def constant(self, value, kind=np.int64):
         self.count += 1
-        name = f"constant_{self.count}"
+        name = f"{self.prefix}constant_{self.count}"
         self.weights.append(numpy_helper.from_array(np.array(value, kind), name))
         return name
 
@@ -79,7 +80,7 @@ class Graph:
         angle = self.op("Transpose", self.op("MatMul", frequencies, places), perm=[0, 2, 1])
         angle = self.op("Unsqueeze", self.op("Concat", angle, angle, axis=-1), self.constant([1]))
         self.cos, self.sin = self.op("Cos", angle), self.op("Sin", angle)
-        past = self.op("Shape", "past_key_values.0.key", start=2, end=3)
+        past = self.op("Shape", "past_key_values.0.key", start=2, end=3) if self.hasPast else self.constant([0])
         end = self.op("Add", past, self.sequence)
         scalar = lambda value: self.op("Squeeze", value, self.constant([0]))
         rows = self.op("Unsqueeze", self.op("Range", scalar(past), scalar(end), self.constant(1)), self.constant([1]))
@@ -89,9 +90,12 @@ class Graph:
         seen = self.op("And", self.op("Unsqueeze", seen, self.constant([0, 1])), padding)
         lowest = float(np.finfo(np.float32).min)
         self.mask = self.op("Where", seen, self.constant(0, np.float32), self.constant(lowest, np.float32))
-        if self.hurt == "distance":  # scores that fall with distance, which no paged step knows
+        if self.hasSlopes:  # as BLOOM has them: of keys' places, which for a softmax is the same as of distances
+            slopes = self.constant(2.0 ** -np.arange(1, HEADS + 1).reshape(1, HEADS, 1, 1), np.float32)
+            self.mask = self.op("Add", self.mask, self.op("Mul", slopes, self.op("Cast", keys, to=TensorProto.FLOAT)))
+        if self.hurt == "distance":  # scores that fall with the distance's square, which no paged step knows
             distance = self.op("Cast", self.op("Sub", keys, rows), to=TensorProto.FLOAT)
-            self.mask = self.op("Add", self.mask, self.op("Mul", distance, self.constant(0.1, np.float32)))
+            self.mask = self.op("Add", self.mask, self.op("Mul", self.op("Mul", distance, distance), self.constant(-0.1, np.float32)))
 
     def attention(self, x, layer):
         q, k, v = (self.op("MatMul", x, self.matrix(HIDDEN, count * SIZE)) for count in (HEADS, KV, KV))
@@ -102,7 +106,7 @@ class Graph:
                                 domain="com.microsoft", num_heads=HEADS, kv_num_heads=KV, do_rotary=1, local_window_size=self.window or -1)
         else:
             q, k, v = self.rotated(self.heads(q, HEADS)), self.rotated(self.heads(k, KV)), self.heads(v, KV)
-            grown = [self.op("Concat", old, new, axis=-2) for old, new in zip(past, (k, v))]
+            grown = [self.op("Concat", old, new, axis=-2) for old, new in zip(past, (k, v))] if self.hasPast else (k, v)
             if self.pattern == "dynamo":
                 y = self.op("Attention", q, *grown, self.mask, scale=SIZE**-0.5)
             else:
@@ -113,10 +117,10 @@ class Graph:
             shape = self.op("Concat", self.batch, self.sequence, self.constant([HEADS * SIZE]), axis=0)
             y = self.op("Reshape", self.op("Transpose", y, perm=[0, 2, 1, 3]), shape)
         for name, value in zip(present, grown):
-            self.nodes.append(helper.make_node("Identity", [value], [name]))
+            self.nodes.append(helper.make_node("Identity", [value], [self.prefix + name]))
         return self.op("MatMul", y, self.matrix(HEADS * SIZE, HIDDEN))
 
-    def model(self):
+    def build(self):
         self.prepare()
         x = self.op("Gather", self.constant(self.draw.standard_normal((VOCABULARY, HIDDEN)), np.float32), "input_ids")
         for layer in range(LAYERS):
@@ -128,8 +132,28 @@ class Graph:
             y = self.op("Mul", self.op("Mul", gate, self.op("Sigmoid", gate)), up)
             x = self.op("Add", x, self.op("MatMul", y, self.matrix(INNER, HIDDEN)))
         logits = self.op("MatMul", self.norm(x), self.matrix(HIDDEN, VOCABULARY))
-        self.nodes.append(helper.make_node("Identity", [logits], ["logits"]))
+        self.nodes.append(helper.make_node("Identity", [logits], [self.prefix + "logits"]))
+
+    def model(self):
+        self.build()
         return self.wrapped()
+
+    def mergedModel(self, seed):
+        """An If over use_cache_branch, the other branch being the same decoder that knows no past."""
+        branches = []
+        for hasPast in (True, False):
+            branch = Graph(self.pattern, seed, self.window, hasPast=hasPast, prefix="with/" if hasPast else "without/")
+            branch.build()
+            outputs = [helper.make_tensor_value_info(branch.prefix + each.name, each.type.tensor_type.elem_type, None)
+                       for each in self.wrapped().graph.output]
+            branches.append(helper.make_graph(branch.nodes, branch.prefix[:-1], [], outputs))
+            self.weights += branch.weights
+        made = self.wrapped()
+        choice = helper.make_node("If", ["use_cache_branch"], [each.name for each in made.graph.output], name="choice",
+                                  then_branch=branches[0], else_branch=branches[1])
+        made.graph.node.append(choice)
+        made.graph.input.append(helper.make_tensor_value_info("use_cache_branch", TensorProto.BOOL, [1]))
+        return made
 
     def wrapped(self):
         whole, part = TensorProto.INT64, TensorProto.FLOAT
@@ -148,10 +172,11 @@ class Graph:
         return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def write(folder, pattern, **settings):
+def write(folder, pattern, isMerged=False, **settings):
     """model.onnx with a configuration and a tokenizer beside it."""
     folder.mkdir(parents=True)
-    (folder / "model.onnx").write_bytes(Graph(pattern, **settings).model().SerializeToString())
+    graph = Graph(pattern, **settings)
+    (folder / "model.onnx").write_bytes((graph.mergedModel(seed=0) if isMerged else graph.model()).SerializeToString())
     (folder / "tokenizer.json").write_text(json.dumps(checkpoints.tokenizer()))
     if pattern == "genai":
         settings = {"model": {"type": "llama", "context_length": CONTEXT}}
@@ -161,11 +186,13 @@ def write(folder, pattern, **settings):
     return folder / "model.onnx"
 
 
-def pastFeeds(pattern, tokens):
+def pastFeeds(pattern, tokens, isMerged=False):
     """The model's own inputs for one sequence from its start."""
     tokens = np.array([tokens], np.int64)
     empty = np.zeros((1, KV, 0, SIZE), np.float32)
     feeds = {"input_ids": tokens, "attention_mask": np.ones_like(tokens)}
+    if isMerged:
+        feeds["use_cache_branch"] = np.array([False])
     if pattern != "genai":
         feeds["position_ids"] = np.arange(tokens.shape[1], dtype=np.int64)[None]
     return feeds | {f"past_key_values.{layer}.{name}": empty for layer in range(LAYERS) for name in ("key", "value")}
