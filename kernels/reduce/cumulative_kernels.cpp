@@ -18,28 +18,49 @@ void prepare(const KernelCall &call, KernelWork &work) {
   work.bytes = double(bytes) * 2;
 }
 
-constexpr int64_t kStripe = 128; // lines that run side by side, where they are neighbours
-constexpr int64_t kChains = 8;   // else: as many as hide the latency of an addition
+template <typename T>
+using Running = std::conditional_t<std::is_integral_v<T>, uint64_t, Accumulator<T>>; // integers wrap
 
-/// `count` lines of `size` elements that are `step` apart; `gap` is the distance between lines.
+template <typename T, bool kProduct> T advance(Running<T> &total, T x, bool isExclusive) {
+  Running<T> before = total;
+  total = kProduct ? before * Running<T>(x) : before + Running<T>(x);
+  return T(isExclusive ? before : total);
+}
+
+constexpr int64_t kStripe = 128; // lines beside each other in memory that run together
+constexpr int64_t kChains = 4;   // lines one behind the other: chains that hide an addition's latency
+
+/// `count` neighbouring lines of `size` elements that are `step` apart.
 template <typename T, bool kProduct>
-void runLines(const T *x, T *y, int64_t size, int64_t step, int64_t count, int64_t gap, bool isExclusive) {
-  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, Accumulator<T>>; // integers wrap
-  Wide total[kStripe];
-  std::fill_n(total, count, kProduct ? Wide(1) : Wide(0));
-  auto line = [&](int64_t at, int64_t j) {
-    Wide value = Wide(x[at]), before = total[j];
-    total[j] = kProduct ? before * value : before + value;
-    y[at] = T(isExclusive ? before : total[j]);
-  };
-  for (int64_t i = 0; i < size; ++i) {
-    if (gap == 1)
-      for (int64_t j = 0; j < count; ++j)
-        line(i * step + j, j);
-    else
-      for (int64_t j = 0; j < count; ++j)
-        line(i * step + j * gap, j);
-  }
+void runColumns(const T *x, T *y, int64_t size, int64_t step, int64_t count, bool isExclusive) {
+  Running<T> total[kStripe];
+  std::fill_n(total, count, Running<T>(kProduct ? 1 : 0));
+  for (int64_t i = 0; i < size; ++i)
+    for (int64_t j = 0; j < count; ++j)
+      y[i * step + j] = advance<T, kProduct>(total[j], x[i * step + j], isExclusive);
+}
+
+/// kCount contiguous lines, one behind the other, from their ends on where `step` is -1.
+template <typename T, bool kProduct, int kCount>
+void runRows(const T *x, T *y, int64_t size, int64_t step, bool isExclusive) {
+  Running<T> total[kCount];
+  std::fill_n(total, kCount, Running<T>(kProduct ? 1 : 0));
+  for (int64_t i = 0; i < size; ++i)
+#pragma clang loop unroll(full)
+    for (int64_t j = 0; j < kCount; ++j) {
+      int64_t at = i * step + j * size;
+      y[at] = advance<T, kProduct>(total[j], x[at], isExclusive);
+    }
+}
+
+template <typename T, bool kProduct>
+void runLines(const T *x, T *y, int64_t size, int64_t step, int64_t count, bool isExclusive) {
+  if (step != 1 && step != -1)
+    return runColumns<T, kProduct>(x, y, size, step, count, isExclusive);
+  if (count == kChains)
+    return runRows<T, kProduct, kChains>(x, y, size, step, isExclusive);
+  for (int64_t j = 0; j < count; ++j)
+    runRows<T, kProduct, 1>(x + j * size, y + j * size, size, step, isExclusive);
 }
 
 void run(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
@@ -58,7 +79,7 @@ void run(const KernelCall &call, const KernelWork &work, const KernelPart &part)
       int64_t first = line / inner * size * inner + line % inner + (isReverse ? (size - 1) * inner : 0);
       auto loop = isProduct ? runLines<T, true> : runLines<T, false>;
       loop(x.as<const T>() + first, call.out[0].as<T>() + first, size, isReverse ? -inner : inner, count,
-           inner == 1 ? size : 1, isExclusive);
+           isExclusive);
     }
   });
 }
