@@ -92,6 +92,7 @@ public:
     if (report.exitCode == 0 && options.stopAfter && *options.stopAfter != Phase::Emit)
       writeText(options.output);
     report.contractions = choices.contractions;
+    report.values = choices.values;
     report.products = choices.products;
     return std::move(report);
   }
@@ -322,7 +323,7 @@ private:
   }
 
   const CompileOptions &options;
-  PrecisionChoices choices{options.precision, options.bytes, options.ranges, {}, {}, {}};
+  PrecisionChoices choices{options.precision, options.bytes, options.ranges, {}, {}, {}, {}};
   CompileReport report;
   MLIRContext context;
   std::string diagnostics;

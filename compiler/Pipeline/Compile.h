@@ -56,6 +56,7 @@ struct CompileReport {
   std::vector<PhaseTime> times;
   int steps = 0, fused = 0, generated = 0;
   std::vector<ByteContraction> contractions; // that may run on bytes; with `bytes` other than None
+  std::vector<ByteValue> values;             // likewise: what may become bytes, by number
   std::vector<PackedProduct> products;       // whose weights may be of fewer bits
   uint64_t planBytes = 0;
 };

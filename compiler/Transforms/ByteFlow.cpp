@@ -63,7 +63,6 @@ ByteFlow::ByteFlow(func::FuncOp func, const std::shared_ptr<WeightStore> &weight
       continue;
     indexOf[&op] = found.size();
     number(op.getOperand(0));
-    inputs.insert(op.getOperand(0));
     found.push_back({&op, std::move(node), numbers[op.getOperand(0)]});
   }
 }
@@ -150,17 +149,16 @@ bool ByteFlow::isMadeOfBytes(Value value, const llvm::BitVector &chosen,
   return visit(visit, value, 0);
 }
 
-std::vector<size_t> ByteFlow::producersOf(Value value) const {
-  llvm::SetVector<Value> seen;
-  std::vector<size_t> producers;
-  seen.insert(value);
-  for (size_t i = 0; i < seen.size(); ++i) {
-    if (std::optional<size_t> contraction = contractionOf(seen[i]))
-      producers.push_back(*contraction);
-    else if (Operation *op = seen[i].getDefiningOp(); op && (i == 0 || !inputs.contains(seen[i])))
-      seen.insert_range(bytesTaken(op));
-  }
-  return producers;
+bool ByteFlow::hasFloatReaders(Value value) const {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *op = use.getOwner();
+    if (op->getNumResults() != 1)
+      return true;
+    Value result = op->getResult(0);
+    bool isTaken = contractionOf(result) ? use.getOperandNumber() == 0
+                                         : numberOf(result) && llvm::is_contained(bytesTaken(op), value);
+    return !isTaken;
+  });
 }
 
 } // namespace dspark

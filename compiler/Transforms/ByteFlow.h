@@ -36,8 +36,8 @@ public:
   /// `points` are bytes already.
   bool isMadeOfBytes(mlir::Value value, const llvm::BitVector &chosen,
                      const llvm::SetVector<mlir::Value> &points) const;
-  /// The contractions that such a value comes from, up to values that other contractions read.
-  std::vector<size_t> producersOf(mlir::Value value) const;
+  /// Whether something reads a numbered value that cannot compute on its bytes.
+  bool hasFloatReaders(mlir::Value value) const;
 
 private:
   bool isContraction(mlir::Operation *op, const std::shared_ptr<WeightStore> &weights) const;
@@ -47,7 +47,6 @@ private:
   llvm::DenseMap<mlir::Operation *, size_t> indexOf;
   llvm::SmallVector<mlir::Value> numbered;
   llvm::DenseMap<mlir::Value, size_t> numbers;
-  llvm::DenseSet<mlir::Value> inputs; // of contractions
 };
 
 } // namespace dspark

@@ -56,9 +56,9 @@ public:
     builder.setInsertionPoint(op);
     SmallVector<Value> operands(op->getOperands());
     operands[0] = transpose(op->getLoc(), operands[0], toLastPerm(x.rank()));
-    bool hasResidual = isa<ir::ConvOp>(op) && operands.size() > 3 && !isNone(operands[3]);
-    if (hasResidual)
-      operands[3] = transpose(op->getLoc(), operands[3], toLastPerm(x.rank()));
+    size_t residual = isa<ir::ConvOp>(op) ? 3 : isa<ir::QlinearConvOp>(op) ? 9 : operands.size();
+    if (residual < operands.size() && !isNone(operands[residual]))
+      operands[residual] = transpose(op->getLoc(), operands[residual], toLastPerm(x.rank()));
     NamedAttrList attributes(op->getAttrDictionary());
     attributes.set("layout", builder.getStringAttr("nhwc"));
     Value result = factory.make1(op->getLoc(), op->getName().stripDialect(), operands, attributes.getAttrs());

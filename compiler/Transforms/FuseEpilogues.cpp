@@ -19,6 +19,8 @@ struct Slots {
 std::optional<Slots> slotsOf(Operation *op) {
   if (isa<ir::MatmulOp, ir::ConvOp>(op))
     return Slots{2, 3, true};
+  if (isa<ir::QlinearMatmulOp, ir::QlinearConvOp>(op)) // of an f32 result
+    return Slots{8, 9, true};
   if (isa<ir::MatmulDequantOp>(op))
     return Slots{4, 5, true};
   if (isa<ir::ConvTransposeOp>(op))

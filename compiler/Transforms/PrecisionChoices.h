@@ -25,10 +25,15 @@ struct PrecisionChoice {
 struct ByteContraction {
   std::string node, location; // the latter with the nodes that were folded into it
   bool isConv = false;
-  int64_t k = 0, n = 0;          // terms of a sum, output channels
-  size_t input = 0;              // number of the value it reads
-  std::vector<size_t> producers; // contractions that make the value's bytes if they are chosen too
-  bool mayStayBytes = false;     // nothing else makes that value: with producers chosen it costs no step
+  int64_t k = 0, n = 0; // terms of a sum, output channels
+  size_t input = 0;     // number of the value it reads
+};
+
+/// A value that may become bytes on its way to a contraction (ByteFlow.h).
+struct ByteValue {
+  int contraction = -1;         // that makes it, or -1
+  std::vector<size_t> operands; // the values whose bytes make its bytes; with neither it is only quantised
+  bool hasFloatReaders = false; // besides contractions and what makes other values
 };
 
 /// What the pass quantize-contractions does.
@@ -58,6 +63,7 @@ struct PrecisionChoices {
 
   // Filled by passes:
   std::vector<ByteContraction> contractions; // with bytes != None
+  std::vector<ByteValue> values;             // likewise, by number
   std::vector<PackedProduct> products;       // in the order of their steps in the plan
   std::set<std::string> applied;             // of `chosen`
 };

@@ -36,12 +36,18 @@ public:
     for (const ByteFlow::Contraction &contraction : flow.contractions()) {
       auto type = cast<RankedTensorType>(contraction.op->getOperand(1).getType());
       int64_t outputs = type.getDimSize(outputAxis(contraction.op));
-      Value input = flow.values()[contraction.input];
-      llvm::BitVector all(chosen.size(), true);
       choices.contractions.push_back({contraction.node, locationNames(contraction.op->getLoc()),
                                       isa<ir::ConvOp>(contraction.op), type.getNumElements() / outputs,
-                                      outputs, contraction.input, flow.producersOf(input),
-                                      flow.isMadeOfBytes(input, all, {})});
+                                      outputs, contraction.input});
+    }
+    for (Value value : flow.values()) {
+      ByteValue &described = choices.values.emplace_back();
+      described.hasFloatReaders = flow.hasFloatReaders(value);
+      if (std::optional<size_t> contraction = flow.contractionOf(value))
+        described.contraction = int(*contraction);
+      else if (Operation *op = value.getDefiningOp())
+        for (Value operand : ByteFlow::bytesTaken(op))
+          described.operands.push_back(*flow.numberOf(operand));
     }
   }
 

@@ -291,16 +291,16 @@ def DSpark_DequantizeOp : DSpark_CatalogueOp<"dequantize_linear"> {
   let arguments = (ins Operands:$inputs, OptI64:$axis, OptI64:$block_size, OptI64:$output_dtype);
 }
 def DSpark_QlinearMatmulOp : DSpark_CatalogueOp<"qlinear_matmul"> {
-  let summary = "a @ b of 8-bit operands: operands a, a_scale, a_zero, b, b_scale, b_zero, y_scale?, y_zero?, bias?";
+  let summary = "a @ b of 8-bit operands: operands a, a_scale, a_zero, b, b_scale, b_zero, y_scale?, y_zero?, bias?, residual?";
   let description = [{
-    Without y_scale the result is f32. `activation` (relu or clip) bounds an 8-bit result; its parameters are in the
-    result's real values.
+    Without y_scale the result is f32, act(product + bias + residual). An 8-bit result has no residual, and relu or clip as
+    `activation`, whose parameters are in the result's real values.
   }];
   let arguments = (ins Operands:$inputs, OptI64:$trans_b, OptStr:$packed, OptStr:$activation, OptF64:$act_alpha,
                        OptF64:$act_beta);
 }
 def DSpark_QlinearConvOp : DSpark_CatalogueOp<"qlinear_conv"> {
-  let summary = "convolution of 8-bit operands: operands x, x_scale, x_zero, w, w_scale, w_zero, y_scale?, y_zero?, bias?";
+  let summary = "convolution of 8-bit operands: operands x, x_scale, x_zero, w, w_scale, w_zero, y_scale?, y_zero?, bias?, residual?";
   let description = "Results and activation as of qlinear_matmul, the window as of conv.";
   let arguments = (ins Operands:$inputs, OptInts:$strides, OptInts:$pads, OptInts:$dilations, OptInts:$kernel_shape,
                        OptI64:$group, OptStr:$auto_pad, OptStr:$layout, OptStr:$packed, OptStr:$activation,

@@ -12,8 +12,6 @@
 namespace dspark {
 namespace {
 
-constexpr IntegerOperands kQlinear = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-
 struct State {
   ConvPlan conv;
   int64_t tiles, pairs, blocks;
@@ -44,7 +42,7 @@ struct Tile {
   ResultColumns *columns = reinterpret_cast<ResultColumns *>(scratch + state.columns); // per block
   int64_t channels = std::min(conv.outChannels, kDepthwiseChannels);                   // of a block
   bool isSigned = call.in[0].type == DType::I8;
-  IntegerResult result = IntegerResult(call, kQlinear);
+  IntegerResult result = IntegerResult(call, kQlinearOperands);
 
   int16_t *blockWeights(int64_t block) const {
     return weights + block * state.pairs * 2 * kDepthwiseChannels;
@@ -131,8 +129,7 @@ struct Tile {
     int64_t pixels = piece.end - piece.begin;
     for (int64_t block = 0; block < state.blocks; ++block) {
       int64_t at = (index * conv.out[2] + piece.begin) * conv.outChannels + blockAt(conv, block);
-      SumsResult to = result.result(
-          columns[block], pixels, call.out[0].as<std::byte>() + at * result.elementBytes(), conv.outChannels);
+      SumsResult to = result.result(columns[block], pixels, result.at(at, conv.outChannels));
       ops.row(rowOf(block, pixels, piece.isInner, nullptr, &to));
     }
   }

@@ -14,9 +14,6 @@
 namespace dspark {
 namespace {
 
-constexpr IntegerOperands kInteger = {0, kNoOperand, 2, 1, kNoOperand, 3, kNoOperand, kNoOperand, kNoOperand},
-                          kQlinear = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-
 struct State {
   ConvPlan conv;
   bool isQlinear, isPacked;
@@ -31,7 +28,7 @@ void prepare(const KernelCall &call, KernelWork &work, bool isQlinear) {
   ConvPlan &conv = state.conv;
   state.isQlinear = isQlinear;
   state.isPacked = !call.attrs.s("packed", "").empty();
-  conv.read(call, (isQlinear ? kQlinear : kInteger).b, false);
+  conv.read(call, (isQlinear ? kQlinearOperands : kIntegerOperands).b, false);
   int64_t pixels = conv.batch * conv.outPixels(), depth = conv.depth();
   state.grid = cutProduct(pixels, conv.outPerGroup, depth, conv.group, integerTileRows(depth));
   int64_t rows = pixels / state.grid.rows + 1, used = 0;
@@ -43,7 +40,7 @@ void prepare(const KernelCall &call, KernelWork &work, bool isQlinear) {
   state.sums = take(kIntegerPanels * rows * kIntegerColumns * 4);
   state.rowSums = take(rows * 4);
   state.zeros = take(rows * 2);
-  state.moved = take(conv.isChannelsLast ? 0 : rows * kIntegerColumns * 4);
+  state.moved = take(conv.isChannelsLast ? 0 : 2 * rows * kIntegerColumns * 4);
   work.scratchPerThread = size_t(used);
   work.tiles[0] = uint32_t(std::min<int64_t>(conv.group * state.grid.rows * state.grid.columns, UINT32_MAX));
   work.flops = conv.flops();
@@ -137,7 +134,7 @@ struct Tile {
   std::byte *scratch;
 
   const ConvPlan &conv = state.conv;
-  const IntegerOperands &at = state.isQlinear ? kQlinear : kInteger;
+  const IntegerOperands &at = state.isQlinear ? kQlinearOperands : kIntegerOperands;
   const TensorView &x = call.in[0], &w = call.in[at.b];
   PanelZeros bZeros = PanelZeros(w, call.input(at.bZero));
   int16_t *zeros = reinterpret_cast<int16_t *>(scratch + state.zeros);
@@ -172,7 +169,7 @@ struct Tile {
         isFused &= !bZeros.read(channel, width, zero[p]);
         result.read(channel, width, parameters[p]);
         if (isFused)
-          results[p] = result.result(parameters[p], rows, yAt(result, channel), conv.outChannels);
+          results[p] = result.result(parameters[p], rows, placeOf(result, channel));
       }
       ops.tile({scratch, zeros, rows, conv.depth(), panelsAt(panels, from, columns), count,
                 scratch + state.wide, sums, isFused ? results : nullptr});
@@ -182,8 +179,8 @@ struct Tile {
   }
 
   // The first pixel's y with channels last.
-  std::byte *yAt(const IntegerResult &result, int64_t channel) {
-    return call.out[0].as<std::byte>() + (first * conv.outChannels + channel) * result.elementBytes();
+  ResultPlace placeOf(const IntegerResult &result, int64_t channel) const {
+    return result.at(first * conv.outChannels + channel, conv.outChannels);
   }
 
   void gatherRows() {
@@ -230,16 +227,29 @@ struct Tile {
     if (hasZeros)
       takeOffZeros(c, rows, rowSums, zero);
     if (conv.isChannelsLast)
-      return result.store(ops, parameters, c, rows, 0, yAt(result, channel), conv.outChannels);
-    int64_t size = result.elementBytes();
-    std::byte *y = call.out[0].as<std::byte>(), *moved = scratch + state.moved;
-    result.store(ops, parameters, c, rows, 0, moved, kIntegerColumns);
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t j = 0; j < parameters.count; ++j) {
-        int64_t n = (first + r) / conv.outPixels(), pixel = (first + r) % conv.outPixels();
-        int64_t to = (n * conv.outChannels + channel + j) * conv.outPixels() + pixel;
-        std::copy_n(moved + (r * kIntegerColumns + j) * size, size, y + to * size);
-      }
+      return result.store(ops, parameters, c, rows, 0, placeOf(result, channel));
+    storeChannelsFirst(result, parameters, c, channel);
+  }
+
+  // By way of rows of 16 channels.
+  void storeChannelsFirst(const IntegerResult &result, const ResultColumns &parameters, const int32_t *c,
+                          int64_t channel) {
+    int64_t size = result.elementBytes(), block = rows * kIntegerColumns;
+    std::byte *moved = scratch + state.moved;
+    auto *added = reinterpret_cast<float *>(moved + block * 4);
+    auto each = [&](auto copy) {
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t j = 0; j < parameters.count; ++j) {
+          int64_t n = (first + r) / conv.outPixels(), pixel = (first + r) % conv.outPixels();
+          copy((n * conv.outChannels + channel + j) * conv.outPixels() + pixel, r * kIntegerColumns + j);
+        }
+    };
+    if (result.hasResidual())
+      each([&](int64_t from, int64_t to) { added[to] = call.in[at.residual].as<float>()[from]; });
+    result.store(ops, parameters, c, rows, 0,
+                 {moved, result.hasResidual() ? added : nullptr, kIntegerColumns});
+    std::byte *y = call.out[0].as<std::byte>();
+    each([&](int64_t to, int64_t from) { std::copy_n(moved + from * size, size, y + to * size); });
   }
 };
 
@@ -257,8 +267,9 @@ void runConvInteger(const KernelCall &call, const KernelWork &work, const Kernel
   const ConvPlan &conv = state.conv;
   const IgemmOps &ops =
       state.isPacked && conv.outChannels > 0
-          ? igemmOpsFor(isa, call.in[(state.isQlinear ? kQlinear : kInteger).b].as<std::byte>(), conv.depth(),
-                        conv.batch * conv.outPixels() / std::max<int64_t>(state.grid.rows, 1))
+          ? igemmOpsFor(isa,
+                        call.in[(state.isQlinear ? kQlinearOperands : kIntegerOperands).b].as<std::byte>(),
+                        conv.depth(), conv.batch * conv.outPixels() / std::max<int64_t>(state.grid.rows, 1))
           : igemmOps(isa);
   for (uint32_t index = part.begin; index < part.end; ++index)
     Tile{call, state, ops, part.scratch}.run(index);

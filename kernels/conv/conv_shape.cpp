@@ -240,10 +240,11 @@ InferStatus inferConvInteger(InferContext &ctx) {
   return InferStatus::Ok;
 }
 
-// x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale?, y_zero_point?, bias?. Without y_scale the
-// result is f32. The bias is i32 in units of x_scale * w_scale, or f32.
+// x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale?, y_zero_point?, bias?, residual?. Without
+// y_scale the result is f32, and only then is there a residual. The bias is i32 in units of x_scale *
+// w_scale, or f32.
 InferStatus inferQlinearConv(InferContext &ctx) {
-  if (!checkCounts(ctx, 6, 9, 1, 1) || !checkQuantizedResult(ctx, 6) ||
+  if (!checkCounts(ctx, 6, 10, 1, 1) || !checkQuantizedResult(ctx, 6) ||
       !checkPacked(ctx, {"", "panel16k4", "depthwise"}))
     return InferStatus::Error;
   for (size_t i : {0, 3})
@@ -269,6 +270,8 @@ InferStatus inferQlinearConv(InferContext &ctx) {
     if ((i == 1 || i == 4 || i == 6) && ctx.in[i].type != DType::F32)
       return ctx.fail("operand " + std::to_string(i) + ": expected an f32 scale, found " + ctx.in[i].str());
   }
+  if (!checkResidual(ctx, 9, ctx.out[0]))
+    return InferStatus::Error;
   return checkDepthwise(ctx, 3, shape, channels);
 }
 

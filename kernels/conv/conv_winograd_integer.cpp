@@ -18,7 +18,6 @@
 namespace dspark {
 namespace {
 
-constexpr IntegerOperands kQlinear = {0, 1, 2, 3, 4, 5, 6, 7, 8};
 constexpr int64_t kMaxRows = 96;          // tiles of one product
 constexpr int64_t kInputBytes = 32 << 20; // transformed inputs; more would go to memory and back
 constexpr int64_t kTileSums = kQWinogradOut * kQWinogradOut * kIntegerColumns;
@@ -109,7 +108,7 @@ struct Run {
       for (int64_t line = 0; line < kQWinogradOut && place.y + line < conv.out[1]; ++line) {
         int64_t at = (pixel + line * conv.out[2]) * conv.outChannels + channel;
         result.store(igemmOps(isa), columns, sums + (line * rows + r) * kQWinogradOut * kIntegerColumns,
-                     width, 0, call.out[0].as<std::byte>() + at * result.elementBytes(), conv.outChannels);
+                     width, 0, result.at(at, conv.outChannels));
       }
     }
   }
@@ -200,7 +199,7 @@ template <Isa isa>
 void runQlinearWinograd(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const State &state = work.get<State>();
   Run run = {call, state, isa, part.scratch, reinterpret_cast<int16_t *>(part.shared)};
-  const IntegerResult result(call, kQlinear);
+  const IntegerResult result(call, kQlinearOperands);
   for (uint32_t tile = part.begin; tile < part.end; ++tile)
     if (part.phase == 0)
       run.transformInputs(shareOf(state.tiles, tile, work.tiles[0]),

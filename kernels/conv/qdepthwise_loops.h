@@ -109,6 +109,7 @@ template <typename T> void anyRow(const QDepthwiseRow &row) {
     pixel.rows = 1;
     pixel.bytes += p * pixel.stride * int64_t(pixel.floats ? sizeof(float) : 1);
     pixel.floats = pixel.floats ? pixel.floats + p * pixel.stride : nullptr;
+    pixel.residual = pixel.residual ? pixel.residual + p * pixel.stride : nullptr;
     finishSums(sums, pixel);
   }
 }

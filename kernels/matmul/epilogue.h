@@ -16,8 +16,8 @@ struct Epilogue : SumEpilogue {
 /// The activation attribute is one of kActivationNames.
 bool checkEpilogue(InferContext &ctx, std::string_view prefix = "");
 /// For operators whose result is of 8 bits, or f32 where its scale (operand yScale) and zero point behind it
-/// are absent: both are or none is, and relu and clip are the activations that 8-bit results may have. Sets
-/// the result's type.
+/// are absent: both are or none is, and 8-bit results may have relu and clip as activations and no residual
+/// (operand yScale + 3). Sets the result's type.
 bool checkQuantizedResult(InferContext &ctx, size_t yScale);
 /// The `packed` attribute is one of `layouts`.
 bool checkPacked(InferContext &ctx, std::initializer_list<std::string_view> layouts);

@@ -53,16 +53,20 @@ bool checkQuantizedResult(InferContext &ctx, size_t yScale) {
     ctx.error = "expected a scale and a zero point of the result, or none of both";
     return false;
   }
+  if (!ctx.has(yScale)) {
+    ctx.out[0].type = DType::F32;
+    return true;
+  }
   bool isPlain = epilogue.activation == Activation::None;
   bool isBound = epilogue.activation == Activation::Relu || epilogue.activation == Activation::Clip;
-  if (!isPlain && !(isBound && ctx.has(yScale))) {
+  if (!isPlain && !isBound) {
     ctx.error = "activation: expected relu or clip of an 8-bit result, found " +
                 std::string(ctx.attrs.s("activation", ""));
     return false;
   }
-  if (!ctx.has(yScale)) {
-    ctx.out[0].type = DType::F32;
-    return true;
+  if (ctx.has(yScale + 3)) {
+    ctx.error = "residual: expected none beside an 8-bit result";
+    return false;
   }
   ctx.out[0].type = ctx.in[yScale + 1].type;
   if (ctx.out[0].type == DType::I8 || ctx.out[0].type == DType::U8)

@@ -11,6 +11,7 @@
 #pragma once
 #include "kernels/common/byte_range.h"
 #include "kernels/common/isa.h"
+#include "kernels/matmul/activation.h"
 #include <cstddef>
 #include <cstdint>
 
@@ -27,8 +28,8 @@ inline constexpr int64_t kIntegerScratch = kIntegerBlock * kIntegerColumns * 2; 
 inline constexpr int64_t panelBytes(int64_t k) { return (k + 3) / 4 * 4 * kIntegerColumns; }
 inline constexpr int64_t packedPanelBytes(int64_t k) { return panelBytes(k) + kIntegerColumns * 4; }
 
-/// What becomes of one panel's sums: sum * scale + offset in f32, or of that the nearest whole number,
-/// bounded, plus a zero point, in 8 bits.
+/// What becomes of one panel's sums: act(sum * scale + offset + residual) in f32, or of sum * scale + offset
+/// the nearest whole number, bounded, plus a zero point, in 8 bits.
 struct SumsResult {
   const int32_t *bias;           // [16], added to the sums, which wrap around as ONNX's do
   const float *scale, *offset;   // [16]
@@ -36,6 +37,8 @@ struct SumsResult {
   std::byte *bytes;              // y
   float *floats;                 // y if it is f32, or null: 8 bits, in
   ByteRange range;
+  const float *residual = nullptr; // of an f32 y, placed like it; null: none
+  SumEpilogue epilogue = {};       // of an f32 y
 };
 
 struct IgemmTile {

@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/common/contract.h"
 #include "kernels/common/narrow_bytes.h"
+#include "kernels/matmul/activate_loops.h"
 #include "kernels/matmul/igemm.h"
 
 namespace dspark {
@@ -18,6 +19,11 @@ public:
   DSPARK_SIMD void toFloats(const SumRow &sums, int64_t r) const {
     simd::vf value[kSumVectors];
     scale(sums, value);
+    if (to.residual)
+#pragma clang loop unroll(full)
+      for (int v = 0; v < kSumVectors; ++v)
+        value[v] += simd::load(to.residual + r * to.stride + v * simd::kLanes);
+    activate(value);
     __builtin_memcpy(to.floats + r * to.stride, value, sizeof(value));
   }
   DSPARK_SIMD void toBytes(const SumRow &sums, int64_t r) const {
@@ -28,6 +34,31 @@ public:
   }
 
 private:
+  // Bounds in registers, other functions, which would be too much code beside every product, by way of
+  // memory.
+  DSPARK_SIMD void activate(simd::vf (&value)[kSumVectors]) const {
+    using namespace simd;
+    switch (to.epilogue.activation) {
+    case Activation::None:
+      return;
+    case Activation::Relu:
+#pragma clang loop unroll(full)
+      for (int v = 0; v < kSumVectors; ++v)
+        value[v] = select(splat(0) > value[v], splat(0), value[v]);
+      return;
+    case Activation::Clip:
+#pragma clang loop unroll(full)
+      for (int v = 0; v < kSumVectors; ++v)
+        value[v] = clamp(value[v], splat(to.epilogue.alpha), splat(to.epilogue.beta));
+      return;
+    default:
+      alignas(64) float row[kIntegerColumns];
+      __builtin_memcpy(row, value, sizeof(row));
+      activateBuffer(row, kIntegerColumns, to.epilogue);
+      __builtin_memcpy(value, row, sizeof(row));
+    }
+  }
+
   // sum * scale + offset
   DSPARK_SIMD void scale(const SumRow &sums, simd::vf (&value)[kSumVectors]) const {
     using namespace simd;
@@ -47,17 +78,21 @@ private:
 // Rows of sums in memory; columns may be missing.
 inline void finishSums(const int32_t *sums, const SumsResult &to) {
   alignas(64) std::byte row[kIntegerColumns * sizeof(float)];
+  alignas(64) float residual[kIntegerColumns] = {};
   bool isFull = to.columns == kIntegerColumns;
   size_t size = to.floats ? sizeof(float) : 1;
   SumsResult into = to;
   if (!isFull) {
     into.bytes = row;
     into.floats = to.floats ? reinterpret_cast<float *>(row) : nullptr;
+    into.residual = to.residual ? residual : nullptr;
   }
   ResultRows rows(into);
   for (int64_t r = 0; r < to.rows; ++r, sums += kIntegerColumns) {
     SumRow values;
     __builtin_memcpy(&values, sums, sizeof(values));
+    if (!isFull && to.residual)
+      __builtin_memcpy(residual, to.residual + r * to.stride, size_t(to.columns) * sizeof(float));
     if (to.floats)
       rows.toFloats(values, isFull ? r : 0);
     else

@@ -1,6 +1,5 @@
 #include "kernels/matmul/integer_result.h"
 #include "kernels/common/element.h"
-#include "kernels/matmul/epilogue.h"
 #include <algorithm>
 #include <cmath>
 
@@ -72,20 +71,21 @@ void takeOffZeros(int32_t *sums, int64_t rows, const int32_t *rowSums, const int
       sums[j] = int32_t(uint32_t(sums[j]) - uint32_t(rowSums[r]) * uint32_t(int32_t(zero[j])));
 }
 
-IntegerResult::IntegerResult(const KernelCall &call, const IntegerOperands &at)
-    : call(call), at(at), bScales(call.input(at.bScale)), added(call.input(at.bias)) {
+IntegerResult::IntegerResult(const KernelCall &call, const IntegerOperands &operands)
+    : call(call), operands(operands), bScales(call.input(operands.bScale)), added(call.input(operands.bias)),
+      residual(call.input(operands.residual)) {
   DType type = call.out[0].type;
   form = type == DType::I32 ? Form::Sums : type == DType::F32 ? Form::Floats : Form::Bytes;
   if (form == Form::Sums)
     return;
-  isPerRow = call.input(at.aScale).present() && call.input(at.aScale).elements() > 1;
-  aScale = scaleAt(call.input(at.aScale), 0);
+  const TensorView &aScales = call.input(operands.aScale);
+  isPerRow = aScales.present() && aScales.elements() > 1;
+  aScale = scaleAt(aScales, 0);
+  epilogue.read(call.attrs);
   if (form == Form::Floats)
     return;
-  yScale = scaleAt(call.input(at.yScale), 0);
-  range = ByteRange::of(type == DType::I8, zeroAt(call.input(at.yZero), 0));
-  Epilogue epilogue;
-  epilogue.read(call.attrs);
+  yScale = scaleAt(call.input(operands.yScale), 0);
+  range = ByteRange::of(type == DType::I8, zeroAt(call.input(operands.yZero), 0));
   if (epilogue.activation == Activation::Relu)
     range.low = quantizedBound(0, yScale, range);
   if (epilogue.activation == Activation::Clip) {
@@ -116,25 +116,34 @@ void IntegerResult::scaleBy(float factor, const ResultColumns &columns, float *s
     scale[j] = factor * columns.bScale[j] / yScale;
 }
 
-SumsResult IntegerResult::result(const ResultColumns &columns, int64_t rows, std::byte *y,
-                                 int64_t stride) const {
-  float *floats = form == Form::Floats ? reinterpret_cast<float *>(y) : nullptr;
-  return {columns.bias, columns.scale, columns.offset, columns.count, rows, stride, y, floats, range};
+ResultPlace IntegerResult::at(int64_t element, int64_t stride) const {
+  return {call.out[0].as<std::byte>() + element * elementBytes(),
+          residual.present() ? residual.as<float>() + element : nullptr, stride};
+}
+
+SumsResult IntegerResult::result(const ResultColumns &columns, int64_t rows, const ResultPlace &place) const {
+  float *floats = form == Form::Floats ? reinterpret_cast<float *>(place.y) : nullptr;
+  return {columns.bias, columns.scale, columns.offset, columns.count,  rows,    place.stride,
+          place.y,      floats,        range,          place.residual, epilogue};
 }
 
 void IntegerResult::store(const IgemmOps &ops, const ResultColumns &columns, const int32_t *sums,
-                          int64_t rows, int64_t aRow, std::byte *y, int64_t stride) const {
+                          int64_t rows, int64_t aRow, const ResultPlace &place) const {
   if (form == Form::Sums) {
     for (int64_t r = 0; r < rows; ++r)
-      std::copy_n(sums + r * kIntegerColumns, columns.count, reinterpret_cast<int32_t *>(y) + r * stride);
+      std::copy_n(sums + r * kIntegerColumns, columns.count,
+                  reinterpret_cast<int32_t *>(place.y) + r * place.stride);
     return;
   }
   if (!isPerRow)
-    return ops.finish(sums, result(columns, rows, y, stride));
+    return ops.finish(sums, result(columns, rows, place));
   alignas(64) float scale[kIntegerColumns];
   for (int64_t r = 0; r < rows; ++r) {
-    scaleBy(scaleAt(call.in[at.aScale], aRow + r), columns, scale);
-    SumsResult row = result(columns, 1, y + r * stride * elementBytes(), stride);
+    scaleBy(scaleAt(call.in[operands.aScale], aRow + r), columns, scale);
+    int64_t first = r * place.stride;
+    SumsResult row = result(
+        columns, 1,
+        {place.y + first * elementBytes(), place.residual ? place.residual + first : nullptr, place.stride});
     row.scale = scale;
     ops.finish(sums + r * kIntegerColumns, row);
   }

@@ -11,9 +11,6 @@
 namespace dspark {
 namespace {
 
-constexpr IntegerOperands kInteger = {0, kNoOperand, 2, 1, kNoOperand, 3, kNoOperand, kNoOperand, kNoOperand},
-                          kQlinear = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-
 struct State {
   MatmulPlan plan;
   bool isQlinear;
@@ -23,7 +20,7 @@ struct State {
 static_assert(sizeof(State) <= 512);
 
 void prepare(const KernelCall &call, KernelWork &work, bool isQlinear) {
-  const IntegerOperands &at = isQlinear ? kQlinear : kInteger;
+  const IntegerOperands &at = isQlinear ? kQlinearOperands : kIntegerOperands;
   State &state = work.make<State>();
   MatmulPlan &plan = state.plan;
   state.isQlinear = isQlinear;
@@ -57,7 +54,7 @@ struct Tile {
   std::byte *scratch;
 
   const MatmulPlan &plan = state.plan;
-  const IntegerOperands &at = state.isQlinear ? kQlinear : kInteger;
+  const IntegerOperands &at = state.isQlinear ? kQlinearOperands : kIntegerOperands;
   const TensorView &a = call.in[at.a], &b = call.in[at.b], &aZero = call.input(at.aZero),
                    &bZero = call.input(at.bZero);
   PanelZeros bZeros = PanelZeros(b, bZero);
@@ -109,7 +106,7 @@ struct Tile {
                 count = std::min(kIntegerColumns, range.column + range.columns - from);
         isFused &= !bZeros.read(bFirst + from, count, zero[p]);
         result.read(bFirst + from, count, parameters[p]);
-        results[p] = result.result(parameters[p], range.rows, yAt(result, from), plan.n);
+        results[p] = result.result(parameters[p], range.rows, placeOf(result, from));
       }
       ops.tile({scratch, zeros, range.rows, plan.k, panelsAt(bOffset, column, columns), panels,
                 scratch + state.wide, sums, isFused ? results : nullptr});
@@ -118,9 +115,8 @@ struct Tile {
     }
   }
 
-  std::byte *yAt(const IntegerResult &result, int64_t column) {
-    int64_t first = (range.batch * plan.m + range.row) * plan.n + column;
-    return call.out[0].as<std::byte>() + first * result.elementBytes();
+  ResultPlace placeOf(const IntegerResult &result, int64_t column) const {
+    return result.at((range.batch * plan.m + range.row) * plan.n + column, plan.n);
   }
 
   // What the product cannot do itself.
@@ -135,7 +131,7 @@ struct Tile {
     }
     if (hasZeros)
       takeOffZeros(c, range.rows, rowSums, zero);
-    result.store(ops, parameters, c, range.rows, aRow, yAt(result, column), plan.n);
+    result.store(ops, parameters, c, range.rows, aRow, placeOf(result, column));
   }
 };
 
@@ -149,7 +145,7 @@ void runMatmulInteger(const KernelCall &call, const KernelWork &work, const Kern
   const State &state = work.get<State>();
   TileScope tiles(isa);
   const MatmulPlan &plan = state.plan;
-  const TensorView &b = call.in[(state.isQlinear ? kQlinear : kInteger).b];
+  const TensorView &b = call.in[(state.isQlinear ? kQlinearOperands : kIntegerOperands).b];
   const IgemmOps &ops =
       plan.isPacked && plan.n > 0
           ? igemmOpsFor(isa, bytesOf(b), plan.k, plan.m / std::max<int64_t>(plan.rowTiles, 1))

@@ -220,7 +220,7 @@ InferStatus inferMatmulInteger(InferContext &ctx) {
 // a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale?, y_zero_point?, bias?. Without y_scale the
 // result is f32. The bias is i32 in units of a_scale * b_scale, or f32.
 InferStatus inferQlinearMatmul(InferContext &ctx) {
-  if (!checkCounts(ctx, 6, 9, 1, 1) || !checkQuantizedResult(ctx, 6))
+  if (!checkCounts(ctx, 6, 10, 1, 1) || !checkQuantizedResult(ctx, 6))
     return InferStatus::Error;
   for (size_t i : {0, 3})
     if (!isByte(ctx.in[i].type))
@@ -256,7 +256,7 @@ InferStatus inferQlinearMatmul(InferContext &ctx) {
     if (!isBias)
       return ctx.fail("bias: expected i32 or f32 of [" + columns.str() + "], found " + bias.str());
   }
-  return fits ? InferStatus::Ok : InferStatus::Error;
+  return fits && checkResidual(ctx, 9, ctx.out[0]) ? InferStatus::Ok : InferStatus::Error;
 }
 
 // Indices i32 or i64 [T...] and weights [N, K] of few bits give f32 [T..., K]. Negative indices count from

@@ -85,6 +85,20 @@ func.func @bytes(%x: tensor<1x3x8x8xui8>, %s: tensor<f32>, %z: tensor<ui8>, %wz:
 
 // -----
 
+// What is added to a product of bytes lies as its result does.
+// CHECK-LABEL: @residual_of_bytes
+func.func @residual_of_bytes(%x: tensor<1x3x8x8xui8>, %s: tensor<f32>, %z: tensor<ui8>, %wz: tensor<i8>, %r: tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32> {
+  // CHECK: %[[R:.*]] = dspark.transpose(%arg4) {perm = array<i64: 0, 2, 3, 1>}
+  // CHECK: dspark.qlinear_conv({{.*}}, %[[R]]) {layout = "nhwc"} : {{.*}} -> tensor<1x6x6x4xf32>
+  %w = dspark.weight @w : tensor<4x3x3x3xi8>
+  %none = dspark.none
+  %0 = dspark.qlinear_conv(%x, %s, %z, %w, %s, %wz, %none, %none, %none, %r)
+     : (tensor<1x3x8x8xui8>, tensor<f32>, tensor<ui8>, tensor<4x3x3x3xi8>, tensor<f32>, tensor<i8>, none, none, none, tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+  return %0 : tensor<1x4x6x6xf32>
+}
+
+// -----
+
 // A split follows with its axis moved, and its parts meet the next convolution without a transpose.
 // CHECK-LABEL: @split
 func.func @split(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x4x4xf32> {

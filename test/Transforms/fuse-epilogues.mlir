@@ -60,3 +60,24 @@ func.func @other_rows(%a: tensor<?x8xf32> {dspark.dims = ["n", "8"]}, %b: tensor
   %1 = dspark.binary(%0, %r) {kind = "add"} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   return %1 : tensor<?x4xf32>
 }
+
+// -----
+
+// A product of bytes whose result is f32 has the same epilogue; one whose result is bytes has none.
+// CHECK-LABEL: @bytes
+func.func @bytes(%a: tensor<?x8xui8> {dspark.dims = ["n", "8"]}, %s: tensor<f32>, %z: tensor<ui8>, %b: tensor<8x4xi8>,
+                 %bz: tensor<i8>, %r: tensor<?x4xf32> {dspark.dims = ["n", "4"]}) -> (tensor<?x4xf32>, tensor<?x4xui8>) {
+  // CHECK: %[[NONE:.*]] = dspark.none
+  // CHECK: %[[Y:.*]] = dspark.qlinear_matmul(%arg0, %arg1, %arg2, %arg3, %arg1, %arg4, %[[NONE]], {{.*}}, {{.*}}, %arg5) {activation = "gelu"}
+  // CHECK: %[[Q:.*]] = dspark.qlinear_matmul(%arg0, %arg1, %arg2, %arg3, %arg1, %arg4, %arg1, %arg2)
+  // CHECK: %[[L:.*]] = dspark.unary(%[[Q]])
+  // CHECK: return %[[Y]], %[[L]]
+  %0 = dspark.qlinear_matmul(%a, %s, %z, %b, %s, %bz)
+     : (tensor<?x8xui8>, tensor<f32>, tensor<ui8>, tensor<8x4xi8>, tensor<f32>, tensor<i8>) -> tensor<?x4xf32>
+  %1 = dspark.binary(%0, %r) {kind = "add"} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  %2 = dspark.unary(%1) {kind = "gelu"} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %3 = dspark.qlinear_matmul(%a, %s, %z, %b, %s, %bz, %s, %z)
+     : (tensor<?x8xui8>, tensor<f32>, tensor<ui8>, tensor<8x4xi8>, tensor<f32>, tensor<i8>, tensor<f32>, tensor<ui8>) -> tensor<?x4xui8>
+  %4 = dspark.unary(%3) {kind = "relu"} : (tensor<?x4xui8>) -> tensor<?x4xui8>
+  return %2, %4 : tensor<?x4xf32>, tensor<?x4xui8>
+}

@@ -130,10 +130,6 @@ private:
   }
 
   void addByteForms() {
-    std::vector<int> regionOf(report.contractions.size(), -1);
-    for (size_t r = 0; r < regions.size(); ++r)
-      if (regions[r].contraction >= 0)
-        regionOf[size_t(regions[r].contraction)] = int(r);
     std::map<std::string, const StepInfo *> byLocation;
     for (const StepInfo *step : steps)
       byLocation[std::string(step->location)] = step;
@@ -146,10 +142,7 @@ private:
       if (!region.byteStep)
         continue;
       region.quantizeStep = stepOf(kQuantizeStep, region.contraction);
-      const ByteContraction &contraction = report.contractions[size_t(region.contraction)];
-      for (size_t producer : contraction.mayStayBytes ? contraction.producers : std::vector<size_t>())
-        if (regionOf[producer] >= 0)
-          region.producers.push_back(size_t(regionOf[producer]));
+      region.input = int(report.contractions[size_t(region.contraction)].input);
       if (region.pinnedBecause.empty())
         region.variants.push_back({kStaticInt8, ""});
     }
@@ -259,6 +252,44 @@ void PrecisionRegion::finish(double sets) {
       variant.sumUp();
   }
   addRowForms();
+}
+
+// Only what regions read was quantised; what lies before is taken to be as large as the largest of what is
+// made of it.
+std::vector<PrecisionValue> precisionValues(const CompileReport &report,
+                                            std::vector<PrecisionRegion> &regions) {
+  std::vector<PrecisionValue> values(report.values.size());
+  std::vector<int> regionOf(report.contractions.size(), -1);
+  for (size_t r = 0; r < regions.size(); ++r) {
+    if (regions[r].contraction >= 0)
+      regionOf[size_t(regions[r].contraction)] = int(r);
+    if (regions[r].input >= 0) {
+      double &seconds = values[size_t(regions[r].input)].quantizeSeconds;
+      seconds = std::max(seconds, regions[r].quantizeSeconds);
+    }
+  }
+  for (PrecisionRegion &region : regions)
+    if (region.input >= 0)
+      region.quantizeSeconds = values[size_t(region.input)].quantizeSeconds;
+  for (size_t v = 0; v < values.size(); ++v) {
+    const ByteValue &given = report.values[v];
+    values[v].region = given.contraction < 0 ? -1 : regionOf[size_t(given.contraction)];
+    values[v].operands = given.operands;
+    values[v].hasFloatReaders = given.hasFloatReaders;
+  }
+  std::vector<bool> isMeasured;
+  for (const PrecisionValue &value : values)
+    isMeasured.push_back(value.quantizeSeconds > 0);
+  for (bool hasChanged = true; hasChanged;) {
+    hasChanged = false;
+    for (const PrecisionValue &value : values)
+      for (size_t operand : value.operands)
+        if (!isMeasured[operand] && values[operand].quantizeSeconds < value.quantizeSeconds) {
+          values[operand].quantizeSeconds = value.quantizeSeconds;
+          hasChanged = true;
+        }
+  }
+  return values;
 }
 
 StatusOr<std::vector<PrecisionRegion>> precisionRegions(const Program &program, const CompileReport &report,

@@ -50,8 +50,8 @@ struct PrecisionRegion {
   int contraction = -1;                   // its number in the plan of ByteMode::Compare, -1: not there
   const StepInfo *byteStep = nullptr;     // the same on bytes
   const StepInfo *quantizeStep = nullptr; // makes bytes of what it reads; null where another region's does
-  double quantizeSeconds = 0;             // which is saved where `producers`, regions, give bytes
-  std::vector<size_t> producers;
+  double quantizeSeconds = 0;             // which is saved where what makes the value gives bytes
+  int input = -1;                         // number of that value
 
   /// After the calibration passes: makes times those of a mean set, sums up calls, adds forms for few rows.
   void finish(double sets);
@@ -65,6 +65,21 @@ struct PrecisionRegion {
   /// Relative error of one variant's result: the square root of noise over signal.
   double error(const PrecisionVariant &variant) const;
 };
+
+/// A value on the way to regions that may run on bytes.
+struct PrecisionValue {
+  int region = -1;              // that makes it, or -1
+  std::vector<size_t> operands; // values whose bytes make its bytes; with neither it is only quantised
+  bool hasFloatReaders = false; // besides regions and what makes other values
+  double quantizeSeconds = 0;   // of making its bytes of floats
+
+  bool canBeMadeOfBytes() const { return region >= 0 || !operands.empty(); }
+};
+
+/// The values of `report` with the regions' times (after finish()). Regions that read the same value, of
+/// which one has the time of quantising it, all get it.
+std::vector<PrecisionValue> precisionValues(const CompileReport &report,
+                                            std::vector<PrecisionRegion> &regions);
 
 /// Whether a location, names joined by ", ", has that one.
 bool holdsName(std::string_view location, std::string_view name);

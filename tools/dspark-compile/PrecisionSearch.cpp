@@ -1,14 +1,20 @@
 #include "tools/dspark-compile/PrecisionSearch.h"
+#include "planning/BudgetSearch.h"
 #include "tools/dspark-compile/ByteCalibration.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 namespace dspark {
 namespace {
 
-constexpr int kRounds = 6;
+// Budgets that are tried in the probe, where a try is a run, and as plans of their own.
+constexpr int kProbed = 5, kCompiled = 5;
 constexpr double kGainSeconds = 20;
+// One form everywhere is compiled if it is expected to be this much faster, as far as predictions err, and
+// within the bound.
+constexpr double kUniformTime = 1.05, kUniformError = 1.3;
 constexpr const char *kForms[] = {kStaticInt8, "int8_g", "f16", "bf16", "int4"};
 
 std::string text(const char *pattern, auto... values) {
@@ -39,7 +45,9 @@ Status PrecisionSearch::prepare(const Program &plain, const CompileOptions &opti
                                                         request.sensitive, model));
   plans = std::make_unique<CandidatePlans>(options, std::move(ranges), probe->regions(), calibration,
                                            probe->expected());
-  return probe->measure();
+  DSPARK_RETURN_IF_ERROR(probe->measure());
+  values = precisionValues(candidate.report, probe->regions());
+  return Status::ok();
 }
 
 // What a region's choice adds to the outputs' error, as far as errors add up.
@@ -75,84 +83,72 @@ Status PrecisionSearch::measureGains(const std::vector<int> &choices, double all
   return Status::ok();
 }
 
-// The budget that makes the probe's error come near the bound is searched by trying: errors add up only
-// about.
-StatusOr<std::vector<int>> PrecisionSearch::search() {
+// The budget for expected errors that makes the probe's error come near the bound.
+StatusOr<double> PrecisionSearch::expectedBudget(double allError) {
+  double target = request.bound.additive(request.bound.most);
+  double all = 0;
+  std::vector<int> choices = solvePrecision(probe->regions(), values, rule, kUnbounded);
+  for (size_t r = 0; r < choices.size(); ++r)
+    all += shareOf(choices, r);
+  if (allError <= request.bound.most && std::isfinite(all))
+    return std::max(all, target);
+  BudgetSearch budget(target, target);
+  for (int round = 0; round < kProbed; ++round) {
+    choices = solvePrecision(probe->regions(), values, rule, budget.budget());
+    DSPARK_ASSIGN_OR_RETURN(double error,
+                            probe->errorOf(request.bound.metric, choices, 0, calibration.deciding()));
+    double found = request.bound.additive(error);
+    if (budget.isNear(found))
+      break;
+    budget.tell(found);
+  }
+  return budget.budget();
+}
+
+StatusOr<PrecisionSearch::Tried> PrecisionSearch::tryOut(std::vector<int> choices) const {
+  Tried tried;
+  if (choices != plainChoices()) {
+    DSPARK_ASSIGN_OR_RETURN(tried.session, plans->open(choices));
+    ErrorMetric metric = request.bound.metric;
+    size_t deciding = calibration.deciding();
+    DSPARK_ASSIGN_OR_RETURN(tried.error, plans->errorOf(metric, *tried.session, 0, deciding));
+    DSPARK_ASSIGN_OR_RETURN(tried.heldOutError,
+                            plans->errorOf(metric, *tried.session, deciding, calibration.sets()));
+  }
+  tried.choices = std::move(choices);
+  return tried;
+}
+
+// The plan of the largest budget whose true error keeps the bound.
+StatusOr<PrecisionSearch::Tried> PrecisionSearch::search() {
   const std::vector<PrecisionRegion> &regions = probe->regions();
-  size_t last = calibration.deciding();
   rule.gains.assign(regions.size(), 1);
-  std::vector<int> all = solvePrecision(regions, rule, 1e300);
+  std::vector<int> all = solvePrecision(regions, values, rule, kUnbounded);
   if (!request.only.empty())
-    return all;
-  DSPARK_ASSIGN_OR_RETURN(double allError, probe->errorOf(request.bound.metric, all, 0, last));
+    return tryOut(std::move(all));
+  DSPARK_ASSIGN_OR_RETURN(double allError,
+                          probe->errorOf(request.bound.metric, all, 0, calibration.deciding()));
   DSPARK_RETURN_IF_ERROR(measureGains(all, allError));
-  if (allError <= request.bound.most)
-    return all;
-  double target = request.bound.additive(request.bound.most), budget = target, low = 0, high = INFINITY;
-  std::vector<int> best = plainChoices();
-  for (int round = 0; round < kRounds; ++round) {
-    std::vector<int> choices = solvePrecision(regions, rule, budget);
-    DSPARK_ASSIGN_OR_RETURN(double error, probe->errorOf(request.bound.metric, choices, 0, last));
-    double share = request.bound.additive(error);
-    if (error <= request.bound.most) {
-      low = budget;
-      if (secondsOf(regions, choices) < secondsOf(regions, best))
-        best = choices;
-      if (share > 0.8 * target)
-        break;
-    } else {
-      high = budget;
+  DSPARK_ASSIGN_OR_RETURN(double first, expectedBudget(allError));
+  BudgetSearch budget(request.bound.additive(request.bound.most), first);
+  DSPARK_ASSIGN_OR_RETURN(Tried best, tryOut(plainChoices()));
+  std::map<std::vector<int>, double> errors = {{best.choices, 0}};
+  for (int round = 0; round < kCompiled; ++round) {
+    std::vector<int> choices = solvePrecision(regions, values, rule, budget.budget());
+    auto known = errors.find(choices);
+    if (known == errors.end()) {
+      DSPARK_ASSIGN_OR_RETURN(Tried tried, tryOut(choices));
+      known = errors.emplace(choices, tried.worst()).first;
+      if (tried.worst() <= request.bound.most &&
+          secondsOf(regions, values, choices) < secondsOf(regions, values, best.choices))
+        best = std::move(tried);
     }
-    budget = std::isfinite(high) ? (low > 0 ? std::sqrt(low * high) : high / 8)
-                                 : budget * std::min(8.0, 0.9 * target / std::max(share, target / 8));
+    double found = request.bound.additive(known->second);
+    if (budget.isNear(found) || (choices == all && known->second <= request.bound.most))
+      break;
+    budget.tell(found);
   }
   return best;
-}
-
-// Regions that do most go back to f32, so many that what is left would just meet the bound.
-void PrecisionSearch::revert(std::vector<int> &choices, double error) const {
-  std::vector<size_t> order;
-  double sum = 0;
-  for (size_t r = 0; r < choices.size(); ++r)
-    if (choices[r] >= 0) {
-      order.push_back(r);
-      sum += shareOf(choices, r);
-    }
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return shareOf(choices, a) > shareOf(choices, b); });
-  double allowed = 0.95 * sum * request.bound.additive(request.bound.most) / request.bound.additive(error);
-  for (size_t r : order) {
-    sum -= shareOf(choices, r);
-    choices[r] = -1;
-    if (sum <= allowed) // not with a sum that is infinite or NaN
-      break;
-  }
-}
-
-// Takes these choices, with as many reverted as the bound demands, if their plan is the fastest so far.
-Status PrecisionSearch::accept(std::vector<int> choices, Session &plain) {
-  bool isForced = !request.only.empty();
-  for (;;) {
-    if (choices == plainChoices())
-      return Status::ok();
-    DSPARK_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, plans->open(choices));
-    DSPARK_ASSIGN_OR_RETURN(double error,
-                            plans->errorOf(request.bound.metric, *session, 0, calibration.deciding()));
-    DSPARK_ASSIGN_OR_RETURN(double heldOut, plans->errorOf(request.bound.metric, *session,
-                                                           calibration.deciding(), calibration.sets()));
-    if (!isForced && !(std::max(error, heldOut) <= request.bound.most)) {
-      revert(choices, std::max(error, heldOut));
-      continue;
-    }
-    DSPARK_ASSIGN_OR_RETURN(double gain, plans->ratio(best ? *best : plain, *session));
-    if (isForced || gain > (best ? 1 : 1 + kLeastGain)) {
-      best = std::move(session);
-      result.choices = std::move(choices);
-      result.error = error;
-      result.heldOutError = heldOut;
-    }
-    return Status::ok();
-  }
 }
 
 // Whatever the bound; it is judged with them.
@@ -174,46 +170,68 @@ Status PrecisionSearch::applyRules() {
     return invalidArgument("node '" + location + "' shall have precision '" + form + "', expected " + known);
   }
   DSPARK_ASSIGN_OR_RETURN(auto plain, plans->open(plainChoices()));
-  DSPARK_ASSIGN_OR_RETURN(auto session, plans->open(choices));
-  ErrorMetric metric = request.bound.metric;
-  size_t deciding = calibration.deciding();
-  DSPARK_ASSIGN_OR_RETURN(result.error, plans->errorOf(metric, *session, 0, deciding));
-  DSPARK_ASSIGN_OR_RETURN(result.heldOutError,
-                          plans->errorOf(metric, *session, deciding, calibration.sets()));
-  DSPARK_ASSIGN_OR_RETURN(result.speed, plans->ratio(*plain, *session));
-  result.choices = std::move(choices);
+  DSPARK_ASSIGN_OR_RETURN(Tried tried, tryOut(std::move(choices)));
+  if (tried.session) {
+    DSPARK_ASSIGN_OR_RETURN(result.speed, plans->ratio(*plain, *tried.session));
+  }
+  take(std::move(tried));
   return Status::ok();
 }
 
 std::vector<int> PrecisionSearch::uniform(const char *layout) const {
-  return solvePrecision(probe->regions(), {layout, std::vector<double>(probe->regions().size(), 1)}, 1e300);
+  return solvePrecision(probe->regions(), values, {layout, std::vector<double>(probe->regions().size(), 1)},
+                        kUnbounded);
 }
 
-// What the solver chose, and what is the same everywhere and might be faster than all f32.
-std::vector<std::vector<int>> PrecisionSearch::candidates(const std::vector<int> &chosen) const {
-  std::vector<std::vector<int>> found{chosen};
-  double plainSeconds = secondsOf(probe->regions(), plainChoices());
+// What is the same everywhere, might be faster than all f32 and keeps the bound.
+Status PrecisionSearch::addUniform(std::vector<Tried> &found) {
+  double most = kUniformTime * secondsOf(probe->regions(), values, plainChoices());
   for (const char *form : kForms) {
     std::vector<int> choices = uniform(form);
-    bool isNew = std::find(found.begin(), found.end(), choices) == found.end();
-    if (request.only.empty() && isNew && secondsOf(probe->regions(), choices) < plainSeconds)
-      found.push_back(std::move(choices));
+    bool isNew = std::none_of(found.begin(), found.end(),
+                              [&](const Tried &tried) { return tried.choices == choices; });
+    if (!isNew || choices == plainChoices() || secondsOf(probe->regions(), values, choices) > most)
+      continue;
+    DSPARK_ASSIGN_OR_RETURN(double expected,
+                            probe->errorOf(request.bound.metric, choices, 0, calibration.deciding()));
+    if (!(expected <= kUniformError * request.bound.most))
+      continue;
+    DSPARK_ASSIGN_OR_RETURN(Tried tried, tryOut(std::move(choices)));
+    if (tried.worst() <= request.bound.most)
+      found.push_back(std::move(tried));
   }
-  return found;
+  return Status::ok();
 }
 
-Status PrecisionSearch::confirm(std::vector<int> choices) {
+void PrecisionSearch::take(Tried tried) {
+  result.choices = std::move(tried.choices);
+  result.error = tried.error;
+  result.heldOutError = tried.heldOutError;
+}
+
+// Of plans that keep the bound, and all f32.
+Status PrecisionSearch::chooseFastest(std::vector<Tried> found) {
   DSPARK_ASSIGN_OR_RETURN(auto plain, plans->open(plainChoices()));
-  for (std::vector<int> &candidate : candidates(choices))
-    DSPARK_RETURN_IF_ERROR(accept(std::move(candidate), *plain));
-  if (!best)
-    return Status::ok();
-  DSPARK_ASSIGN_OR_RETURN(result.speed, plans->ratio(*plain, *best));
+  Tried best = {plainChoices(), std::move(plain), 0, 0};
+  std::unique_ptr<Session> f32;
+  for (Tried &tried : found) {
+    if (!tried.session)
+      continue;
+    DSPARK_ASSIGN_OR_RETURN(double gain, plans->ratio(*best.session, *tried.session));
+    if (gain <= (f32 ? 1 : 1 + kLeastGain) && request.only.empty())
+      continue;
+    result.speed = gain;
+    if (f32) {
+      DSPARK_ASSIGN_OR_RETURN(result.speed, plans->ratio(*f32, *tried.session));
+    } else {
+      f32 = std::move(best.session);
+    }
+    best = std::move(tried);
+  }
   if (result.speed > 1 || !request.only.empty())
-    return Status::ok();
-  result.choices = plainChoices();
-  result.error = result.heldOutError = 0;
-  result.speed = 1;
+    take(std::move(best));
+  else
+    result.speed = 1;
   return Status::ok();
 }
 
@@ -254,8 +272,8 @@ void PrecisionSearch::report() {
   result.isSynthetic = calibration.isSynthetic();
   result.isMet = request.bound.most == 0 || std::max(result.error, result.heldOutError) <= request.bound.most;
   result.options = plans->optionsOf(result.choices);
-  result.f32Seconds = secondsOf(probe->regions(), plainChoices());
-  result.seconds = secondsOf(probe->regions(), result.choices);
+  result.f32Seconds = secondsOf(probe->regions(), values, plainChoices());
+  result.seconds = secondsOf(probe->regions(), values, result.choices);
   if (!result.isMet)
     for (size_t r = 0; r < result.choices.size(); ++r)
       if (result.limiting < 0 ||
@@ -273,8 +291,12 @@ StatusOr<PrecisionResult> PrecisionSearch::run(const Program &plain, const Compi
   DSPARK_RETURN_IF_ERROR(search.prepare(plain, options, model));
   search.result.choices = search.plainChoices();
   if (request.bound.most > 0 || !request.only.empty()) {
-    DSPARK_ASSIGN_OR_RETURN(std::vector<int> choices, search.search());
-    DSPARK_RETURN_IF_ERROR(search.confirm(std::move(choices)));
+    std::vector<Tried> found;
+    DSPARK_ASSIGN_OR_RETURN(Tried chosen, search.search());
+    found.push_back(std::move(chosen));
+    if (request.only.empty())
+      DSPARK_RETURN_IF_ERROR(search.addUniform(found));
+    DSPARK_RETURN_IF_ERROR(search.chooseFastest(std::move(found)));
   }
   if (!request.forced.empty())
     DSPARK_RETURN_IF_ERROR(search.applyRules());

@@ -1,10 +1,11 @@
 // Chooses the precision of every region of a model under a bound on the error of the whole: variants are
-// measured where they would run, the solver picks, plans with what it picked are compiled and run for their
-// true error and time, and what does too much is reverted until the bound holds.
+// measured where they would run, the solver picks within a budget for expected errors, and plans with what it
+// picked are compiled and run; their true error decides about the next budget, until the bound is used.
 #pragma once
 #include "tools/dspark-compile/CandidatePlans.h"
 #include "tools/dspark-compile/PrecisionProbe.h"
 #include "tools/dspark-compile/PrecisionSolve.h"
+#include <algorithm>
 
 namespace dspark {
 
@@ -42,13 +43,21 @@ public:
 private:
   PrecisionSearch(const PrecisionRequest &request) : request(request) {}
   Status prepare(const Program &plain, const CompileOptions &options, const CostModel &model);
+  /// A plan that was compiled and run.
+  struct Tried {
+    std::vector<int> choices;
+    std::unique_ptr<Session> session; // null: all f32
+    double error = 0, heldOutError = 0;
+    double worst() const { return std::max(error, heldOutError); }
+  };
   Status measureGains(const std::vector<int> &choices, double allError);
-  StatusOr<std::vector<int>> search();
-  Status confirm(std::vector<int> choices);
-  Status accept(std::vector<int> choices, Session &plain);
+  StatusOr<double> expectedBudget(double allError);
+  StatusOr<Tried> tryOut(std::vector<int> choices) const;
+  StatusOr<Tried> search();
+  Status addUniform(std::vector<Tried> &found);
+  Status chooseFastest(std::vector<Tried> found);
+  void take(Tried tried);
   Status applyRules();
-  void revert(std::vector<int> &choices, double error) const;
-  std::vector<std::vector<int>> candidates(const std::vector<int> &chosen) const;
   double shareOf(const std::vector<int> &choices, size_t region) const;
   std::string reasonFor(size_t region) const;
   void report();
@@ -59,8 +68,8 @@ private:
   const PrecisionRequest &request;
   Calibration calibration;
   std::unique_ptr<PrecisionProbe> probe;
+  std::vector<PrecisionValue> values; // between its regions
   std::unique_ptr<CandidatePlans> plans;
-  std::unique_ptr<Session> best; // of the fastest plan so far that keeps the bound; null: all f32
   PrecisionRule rule;
   PrecisionResult result;
 };

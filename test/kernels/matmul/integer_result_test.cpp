@@ -1,0 +1,138 @@
+// f32 results of products of bytes: what is added to them and the function applied are those of the result
+// without either, to the bit.
+#include "kernels/matmul/epilogue.h"
+#include "kernels/matmul/scalar_activation.h"
+#include "runtime/format/PackedLayout.h"
+#include "test/kernels/kernel_case.h"
+
+namespace dspark {
+namespace {
+
+using namespace test;
+
+bool accepts(const Kernel &row, std::vector<Tensor> &in, const AttrList &attrs) {
+  std::vector<Tensor> out = inferResults(row.op, in, attrs, 1);
+  std::vector<TensorView> inViews, outViews = {out[0].view()};
+  for (Tensor &t : in)
+    inViews.push_back(t.view());
+  KernelCall call;
+  call.in = inViews;
+  call.out = outViews;
+  call.attrs = attrs.view();
+  return !row.accepts || row.accepts(call);
+}
+
+// Functions that round at most one product.
+void activate(AttrList &attrs, const char *name) {
+  attrs.set("activation", name);
+  if (std::string_view(name) == "clip")
+    attrs.setFloat("act_alpha", -20).setFloat("act_beta", 35.1);
+}
+
+// `in` up to the bias; `attrs` makes the attributes with an activation.
+void check(const char *op, std::vector<Tensor> in, auto attrs, std::mt19937 &rng) {
+  size_t taken = 0;
+  for (const Kernel *row : rowsOf(op)) {
+    if (!accepts(*row, in, attrs("")))
+      continue;
+    ++taken;
+    Tensor plain = runRow(*row, in, attrs(""))[0];
+    Tensor residual = filled<float>(DType::F32, plain.dims, [&] { return float(rng() % 2001) * 0.1f - 100; });
+    for (const char *name : {"", "relu", "clip", "leaky_relu"})
+      for (bool hasResidual : {false, true}) {
+        std::vector<Tensor> given = in;
+        if (hasResidual)
+          given.push_back(residual);
+        AttrList list = attrs(name);
+        Epilogue epilogue;
+        epilogue.read(list.view());
+        Tensor y = runRow(*row, given, list)[0];
+        for (int64_t i = 0; i < y.elements(); ++i) {
+          float sum = plain.as<float>()[i] + (hasResidual ? residual.as<float>()[i] : 0);
+          ASSERT_EQ(y.as<float>()[i], activateScalar(epilogue.activation, sum, epilogue.alpha, epilogue.beta))
+              << row->name << " " << name << (hasResidual ? " with residual " : " ") << i;
+        }
+      }
+  }
+  EXPECT_GT(taken, 0u);
+}
+
+Tensor packed(const char *layout, const auto &shape, Tensor w) {
+  std::vector<std::byte> bytes(*packedBytes(layout, shape), std::byte(0xff));
+  EXPECT_TRUE(packWeight(layout, shape, w.bytes, bytes).isOk());
+  w.bytes = std::move(bytes);
+  return w;
+}
+
+Tensor positive(std::vector<int64_t> dims, std::mt19937 &rng) {
+  return filled<float>(DType::F32, std::move(dims), [&] { return 0.001f * float(1 + rng() % 50); });
+}
+
+TEST(IntegerResult, MatmulEpilogues) {
+  std::mt19937 rng(1);
+  for (auto [m, n, k] : {std::array<int64_t, 3>{1, 40, 33}, {7, 17, 64}, {101, 35, 600}})
+    for (int form = 0; form < 8; ++form) {
+      bool isPacked = (form & 1) != 0, hasRowScales = (form & 2) != 0, hasZero = (form & 4) != 0;
+      Tensor w = filled<uint8_t>(DType::I8, {k, n}, rng);
+      auto attrs = [&](const char *activation) {
+        AttrList list;
+        list.set("packed", isPacked ? "panel16k4" : "");
+        activate(list, activation);
+        return list;
+      };
+      std::vector<int64_t> rows = hasRowScales ? std::vector{m} : std::vector<int64_t>{};
+      check("qlinear_matmul",
+            {filled<uint8_t>(DType::U8, {m, k}, rng),
+             positive(rows, rng),
+             filled<uint8_t>(DType::U8, rows, rng),
+             isPacked ? packed("panel16k4", MatrixWeight{1, k, n, false, 1, true}, w) : w,
+             positive({n}, rng),
+             filled<uint8_t>(DType::I8, {}, [&] { return hasZero ? 3 : 0; }),
+             {},
+             {},
+             uniform({n}, rng)},
+            attrs, rng);
+    }
+}
+
+struct Image {
+  int64_t batch, height, width, inputs, outputs, group;
+  const char *layout; // of the weights; "": as ONNX has them, with channels first
+};
+
+// Convolutions of 3x3: direct, Winograd's (16 channels, stride 1), depthwise with a block of channels that
+// overlaps another, and channels first.
+TEST(IntegerResult, ConvolutionEpilogues) {
+  std::mt19937 rng(2);
+  for (const Image &c : {Image{2, 5, 7, 3, 20, 1, "panel16k4"}, Image{2, 11, 9, 48, 20, 1, "panel16k4"},
+                         Image{1, 9, 6, 37, 37, 37, "depthwise"}, Image{2, 4, 5, 6, 18, 1, ""}})
+    for (bool hasZero : {false, true}) {
+      bool isLast = c.layout[0] != 0;
+      Tensor w = filled<uint8_t>(DType::I8, {c.outputs, c.inputs / c.group, 3, 3}, rng);
+      ConvWeight shape{c.group, c.inputs, c.outputs, 9, false, 1, true};
+      auto attrs = [&](const char *activation) {
+        AttrList list;
+        list.set("packed", c.layout).set("pads", {1, 1, 1, 1}).set("group", c.group);
+        list.set("layout", isLast ? "nhwc" : "nchw");
+        activate(list, activation);
+        return list;
+      };
+      check("qlinear_conv",
+            {filled<uint8_t>(DType::U8,
+                             isLast ? std::vector{c.batch, c.height, c.width, c.inputs}
+                                    : std::vector{c.batch, c.inputs, c.height, c.width},
+                             rng),
+             positive({}, rng),
+             filled<uint8_t>(DType::U8, {}, rng),
+             isLast ? packed(c.layout, shape, w) : w,
+             positive({c.outputs}, rng),
+             filled<uint8_t>(DType::I8, {}, [&] { return hasZero ? 3 : 0; }),
+             {},
+             {},
+             uniform({c.outputs}, rng)},
+            attrs, rng);
+    }
+}
+
+} // namespace
+} // namespace dspark
