@@ -265,8 +265,8 @@ dspark_device_status StubDevice::wait(dspark_device_ticket ticket, double deadli
   std::unique_lock lock(mutex);
   if (ticket > given)
     return DSPARK_DEVICE_FAULT;
-  bool isDone =
-      changed.wait_for(lock, std::chrono::duration<double>(deadline), [&] { return done >= ticket; });
+  bool isDone = done >= ticket || changed.wait_for(lock, std::chrono::duration<double>(deadline),
+                                                   [&] { return done >= ticket; });
   if (!isDone)
     return DSPARK_DEVICE_TIMEOUT;
   if (taken && !seconds.empty())

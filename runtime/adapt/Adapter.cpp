@@ -127,6 +127,7 @@ void Adapter::switchTo(Bucket &bucket, const std::vector<int> &to, const char *r
   ++switched;
   bucket.current = to;
   bucket.lost = 0;
+  bucket.isSettled = false;
 }
 
 // Of what runs now, without what crosses: tells whether anything has changed.
@@ -216,7 +217,16 @@ const std::vector<int> &Adapter::next(int64_t key) {
   ++run;
   bucket.planned = bucket.current;
   explore(bucket);
+  isMeasuring = hasNews(bucket) || run >= bucket.measuredLast + uint64_t(options.measureEvery);
   return bucket.planned;
+}
+
+// Something has changed, or may be about to.
+bool Adapter::hasNews(const Bucket &bucket) const {
+  bool isMarked =
+      std::any_of(resources.begin(), resources.end(), [](const Resource &one) { return one.isMarked; });
+  return isMarked || !bucket.isSettled || bucket.isStale || bucket.lost > 0 ||
+         bucket.planned != bucket.current;
 }
 
 // True if that makes measurements enough to replace the prediction. What was explored again and is not as it
@@ -262,6 +272,10 @@ void Adapter::report(const std::vector<double> &seconds) {
           seconds[r] > estimate.measured() * 1.5)
         estimate.acceptDrift();
     }
+  bucket.measuredLast = run;
+  bucket.isSettled = true;
+  for (size_t r = 0; r < bucket.planned.size() && bucket.isSettled; ++r)
+    bucket.isSettled = bucket.estimates[r][size_t(bucket.planned[r])].isSettled();
   reconsider(bucket, hasDrifted ? "drift" : "faster", hasDrifted);
 }
 
@@ -302,18 +316,24 @@ void Adapter::forgetSolutions() {
     bucket.isStale = true;
 }
 
+// The one that is overdue for longest: two that were marked together take turns.
 std::optional<int> Adapter::canary() const {
+  std::optional<int> next;
+  uint64_t most = 0;
   for (size_t i = 0; i < resources.size(); ++i) {
     const Resource &resource = resources[i];
     uint64_t every = uint64_t(options.canaryEvery) << std::clamp(resource.faults - 1, 0, kMostPatience);
-    if (resource.isMarked && run > resource.since && (run - resource.since) % every == 0)
-      return int(i);
+    if (!resource.isMarked || run < resource.tried + every || (next && run - resource.tried <= most))
+      continue;
+    next = int(i);
+    most = run - resource.tried;
   }
-  return std::nullopt;
+  return next;
 }
 
 void Adapter::reportCanary(int index, double ratio) {
   Resource &resource = resources[size_t(index)];
+  resource.tried = run;
   if (!resource.isMarked || !(ratio <= options.recovered)) {
     resource.isConfirmed = true;
     if (std::isfinite(ratio) && resource.hasFailed && ratio <= options.recovered * 2) {

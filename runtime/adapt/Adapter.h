@@ -1,4 +1,4 @@
-// Chooses among the variants of a plan's regions while it runs. Between runs only: after each run the caller
+// Chooses among the variants of a plan's regions while it runs. Between runs only: after a run the caller
 // reports what every region took, and gets the variants of the next. Pure logic, without clocks or threads.
 //
 //   estimate   per (shape bucket, region, variant): predicted until measured, then the least of a window
@@ -7,6 +7,7 @@
 //              and casts included, is 10 % faster for four runs in a row, or less for as many more. Gains
 //              that noise in the estimates may feign do not count
 //   explore    at most 1 % of the runs take one region's alternative that was never measured enough
+//   rest       while nothing is new, one run in four is measured
 //   drift      a variant that has become slower marks its resource (device, cores); while a resource is
 //              marked the caller is asked for a small canary on it from time to time, and when canaries are
 //              as fast as before, what was known before the drift counts again
@@ -29,6 +30,7 @@ struct AdaptOptions {
   double leastGain = 0.04; // below which nothing is switched
   double patience = 4;     // runs with that gain before a switch; with half of it twice as many
   int exploreEvery = 100;
+  int measureEvery = 4;   // runs, while all estimates are settled
   int canaryEvery = 5;    // runs, of a marked resource
   double recovered = 1.3; // canary time over its usual, below which a resource is as before
 };
@@ -61,6 +63,8 @@ public:
 
   /// The variants of the next run with shapes of that bucket.
   const std::vector<int> &next(int64_t bucket);
+  /// Whether report() is wanted of the run that next() was asked for.
+  bool measures() const { return isMeasuring; }
   /// What the regions took in the run that next() was asked for.
   void report(const std::vector<double> &seconds);
   /// A region's variant could not run; next() has a way without its resource. Without any, false.
@@ -88,18 +92,20 @@ private:
     std::vector<std::vector<uint64_t>> measuredAt; // the run of the last measurement
     std::vector<int> current, planned;             // planned: current, or with one region explored
     std::vector<int> favourite;
-    double ratio = 1;       // measured to predicted
-    double lost = 0;        // by staying, in runs with AdaptOptions::gain
-    bool isStale = true;    // estimates have changed since the solver was asked
-    double solvedAt = 0;    // levelOf() then
-    uint64_t weighedAt = 0; // the run in which that solution was last held against what runs
+    double ratio = 1;          // measured to predicted
+    double lost = 0;           // by staying, in runs with AdaptOptions::gain
+    uint64_t measuredLast = 0; // a run
+    bool isSettled = false;    // all estimates of what runs
+    bool isStale = true;       // estimates have changed since the solver was asked
+    double solvedAt = 0;       // levelOf() then
+    uint64_t weighedAt = 0;    // the run in which that solution was last held against what runs
   };
   struct Resource {
     bool isMarked = false, hasFailed = false;
     bool isConfirmed = false; // by a canary that was slow, too
     double slowdown = 1;
-    uint64_t since = 0;
-    int faults = 0; // so far: each makes the next canary wait longer
+    uint64_t tried = 0; // the run of the last canary, or of the mark
+    int faults = 0;     // so far: each makes the next canary wait longer
   };
 
   Bucket &bucketOf(int64_t key);
@@ -112,6 +118,7 @@ private:
   void reconsider(Bucket &bucket, const char *reason, bool atOnce);
   void switchTo(Bucket &bucket, const std::vector<int> &to, const char *reason, double from, double seconds);
   void explore(Bucket &bucket);
+  bool hasNews(const Bucket &bucket) const;
   bool measure(Bucket &bucket, size_t region, double seconds);
   void forgetSolutions();
   int resourceOf(size_t region, int variant) const;
@@ -125,6 +132,7 @@ private:
   uint64_t run = 0, switched = 0;
   uint64_t nextExplored; // the run from which on something may be explored
   int64_t currentKey = 0;
+  bool isMeasuring = true;
 };
 
 } // namespace dspark

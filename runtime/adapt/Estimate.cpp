@@ -45,6 +45,10 @@ double Estimate::usual() const {
   return older[n / 2];
 }
 
+bool Estimate::isSettled() const {
+  return count == kWindow && window[(next + kWindow - 1) % kWindow] <= kSlower * least;
+}
+
 bool Estimate::hasDrifted() const {
   // No median is less than the least: most measurements need no more than this.
   if (count == 0 || window[(next + kWindow - 1) % kWindow] <= kSlower * least)

@@ -26,6 +26,8 @@ public:
   void restore();
 
   bool isMeasured() const { return count >= kEnough; }
+  /// The window is full, and the last measurement does not look like the first ones of a drift.
+  bool isSettled() const;
   double measured() const { return least; }
   /// By how much more measurements would lower it, if disturbances were evenly distributed; 0 while nothing
   /// is measured.

@@ -32,6 +32,8 @@ public:
   const Placement &next(int64_t shapes, bool &mustRelease);
   /// By region of that run, 1 where the calling thread alone does what is the CPU's.
   const std::vector<char> &serialRegions() const { return isSerial; }
+  /// Whether report() is wanted of that run.
+  bool measures() const { return choice.measures(); }
   /// Seconds by region of the run that next() was asked for.
   void report(std::span<const double> taken);
   /// A device could not do its part; next() has a way without it.

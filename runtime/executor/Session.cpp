@@ -413,10 +413,10 @@ Status Session::runAlone(std::span<const BorrowedValue> inputs) {
       DSPARK_RETURN_IF_ERROR(placeForSizes(inputs));
     }
     Status status = runOnce(inputs);
-    context.regionTimes = nullptr;
+    bool isMeasured = std::exchange(context.regionTimes, nullptr) && !context.profile && !context.observer;
     context.isSerial = false;
     DeviceFault fault = context.devices.takeFault();
-    if (status.isOk() && placementChoice && !context.profile && !context.observer) {
+    if (status.isOk() && isMeasured) {
       CpuTimer timer(context.adaptSeconds);
       placementChoice->report(regionTimes);
     }

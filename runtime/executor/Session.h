@@ -114,7 +114,7 @@ public:
   const std::vector<std::string> &notes() const { return noted; }
   /// With virtual time: one thread, and all threads, take so many times longer from now on.
   void setVirtualSlowdown(double oneThread, double allThreads) { context.slowdown = {oneThread, allThreads}; }
-  /// Seconds by region of the last run with SessionOptions::adapt and devices.
+  /// Seconds by region of the last run that was measured, with SessionOptions::adapt and devices.
   std::span<const double> regionSeconds() const { return regionTimes; }
 
   /// Adds the CPU time of choosing and learning in later runs to *seconds, which stays the caller's; null

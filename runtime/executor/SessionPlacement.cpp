@@ -147,8 +147,10 @@ Status Session::choosePlacement(std::span<const BorrowedValue> inputs) {
     std::erase_if(traces, [](const Bound &bound) { return !bound.placement.empty(); });
     context.devices.keepWeightsOf(*plan, context.placement);
   }
-  std::fill(regionTimes.begin(), regionTimes.end(), 0);
-  context.regionTimes = &regionTimes;
+  if (placementChoice->measures()) {
+    std::fill(regionTimes.begin(), regionTimes.end(), 0);
+    context.regionTimes = &regionTimes;
+  }
   return Status::ok();
 }
 

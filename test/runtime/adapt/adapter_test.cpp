@@ -93,7 +93,8 @@ public:
     std::vector<double> times;
     for (size_t r = 0; r < kRegions; ++r)
       times.push_back(seconds(r, variants[r], state) * disturbed());
-    adapter.report(times);
+    if (adapter.measures())
+      adapter.report(times);
     return evaluateAssignment(truth(state), variants).seconds + extra;
   }
   double disturbed() { return 1 + noise * std::uniform_real_distribution<double>(-1, 1)(rng); }
@@ -264,6 +265,55 @@ TEST(Adapter, FindsOutThatAnAlternativeHasBecomeFaster) {
   }
   EXPECT_EQ(adapter.switches(), 1u);
   EXPECT_EQ(adapter.next(0)[0], 1);
+}
+
+// Two resources that were marked in the same run: each is asked for, and the one that is as it was comes
+// back.
+TEST(Adapter, CanariesTakeTurns) {
+  AssignmentProblem p;
+  p.devices = 3;
+  p.transfers.resize(9);
+  p.regions = {{{{0, 9.0, 0, 0}, {1, 1.0, 0, 0}}}, {{{0, 9.0, 0, 0}, {2, 1.0, 0, 0}}}};
+  Adapter adapter(p);
+  auto run = [&](double seconds) {
+    if (std::optional<int> resource = adapter.canary())
+      adapter.reportCanary(*resource, *resource == 1 ? 10 : 1);
+    std::vector<double> times;
+    for (int variant : adapter.next(0))
+      times.push_back(variant == 0 ? 9.0 : seconds);
+    adapter.report(times);
+  };
+  for (int i = 0; i < 50; ++i)
+    run(1.0);
+  for (int i = 0; i < 5; ++i)
+    run(20.0);
+  EXPECT_EQ(adapter.next(0), (std::vector<int>{0, 0}));
+  for (int i = 0; i < 20; ++i)
+    run(1.0);
+  EXPECT_EQ(adapter.next(0), (std::vector<int>{0, 1}));
+}
+
+// One run in four while nothing is new; all of them when one looks like a change.
+TEST(Adapter, MeasuresSeldomWhileNothingIsNew) {
+  AssignmentProblem p;
+  p.devices = 2;
+  p.transfers.resize(4);
+  p.regions = {{{{0, 1.0, 0, 0}, {1, 5.0, 0, 0}}}};
+  Adapter adapter(p);
+  auto measured = [&](int runs, double seconds) {
+    int count = 0;
+    for (int i = 0; i < runs; ++i) {
+      adapter.next(0);
+      count += adapter.measures();
+      if (adapter.measures())
+        adapter.report({seconds});
+    }
+    return count;
+  };
+  EXPECT_EQ(measured(int(Estimate::kWindow), 1.0), int(Estimate::kWindow));
+  EXPECT_EQ(measured(400, 1.0), 100);
+  EXPECT_EQ(measured(20, 3.0), 17) << "from the first measured one on that is slow";
+  EXPECT_EQ(adapter.canary(), 0) << "a drift was seen";
 }
 
 TEST(Estimate, DoubtIsWhatMoreMeasurementsMayTakeAway) {

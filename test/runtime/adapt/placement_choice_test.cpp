@@ -101,12 +101,11 @@ protected:
     }
     return least;
   }
-  // Regions that the last run had on the NPU: the CPU's predictions are known to the last digit.
-  static std::vector<bool> placementOf(const Session &session, const std::vector<double> &cpu,
-                                       double slowCpu) {
-    std::vector<bool> onNpu;
-    for (size_t i = 0; i < cpu.size(); ++i)
-      onNpu.push_back(session.regionSeconds()[i] != cpu[i] * slowCpu);
+  // Regions, of one step each, that the last run had on the NPU.
+  static std::vector<bool> placementOf(const Session &session) {
+    std::vector<bool> onNpu(kSteps);
+    for (size_t i = 0; i < session.placement().size(); ++i)
+      onNpu[i] = session.placement()[i] != 0;
     return onNpu;
   }
   // What the CPU takes, from a session whose device has no memory.
@@ -124,7 +123,7 @@ protected:
     int good = 0, runs = 0;
     for (; good < 10 && runs < 300; ++runs) {
       EXPECT_TRUE(run(session, batch));
-      double taken = cost(placementOf(session, cpu, slowCpu), batch, cpu, slowNpu, slowCpu);
+      double taken = cost(placementOf(session), batch, cpu, slowNpu, slowCpu);
       good = taken <= least * 1.1 ? good + 1 : 0;
     }
     return good < 10 ? kNever : runs - good;
@@ -147,10 +146,10 @@ TEST_F(PlacementAdaptation, SlowDownIsLeftAndComesBack) {
     ASSERT_TRUE(run(*made));
   ASSERT_GE(made->regionSeconds()[2], 5 * npu);
   int runs = 0;
-  for (; runs < 60 && placementOf(*made, cpu, 1)[2]; ++runs)
+  for (; runs < 60 && placementOf(*made)[2]; ++runs)
     ASSERT_TRUE(run(*made));
   EXPECT_LE(runs, 20) << "until the CPU does it";
-  for (runs = 0; runs < 2000 && !placementOf(*made, cpu, 1)[2]; ++runs)
+  for (runs = 0; runs < 2000 && !placementOf(*made)[2]; ++runs)
     ASSERT_TRUE(run(*made));
   EXPECT_LT(runs, 2000) << "until the NPU does it again";
   EXPECT_LE(runsUntilGood(*made, 64, cpu, 1, 1), 20);
@@ -198,7 +197,7 @@ TEST_F(PlacementAdaptation, LessMemoryKeepsWhatFits) {
       session(R"(, "faults": [{"kind": "memory", "from": 300, "until": 100000, "bytes": )" + bytes + "}]");
   for (int i = 0; i < 100; ++i)
     ASSERT_TRUE(run(*made));
-  std::vector<bool> onNpu = placementOf(*made, cpu, 1);
+  std::vector<bool> onNpu = placementOf(*made);
   EXPECT_LT(std::count(onNpu.begin(), onNpu.end(), true), kSteps);
   std::vector<AdaptEvent> events = made->takeAdaptEvents();
   EXPECT_TRUE(
@@ -212,26 +211,26 @@ TEST_F(PlacementAdaptation, ShapesAreChosenForOneByOne) {
   auto made = session("");
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(run(*made, 1));
-    EXPECT_LE(cost(placementOf(*made, small, 1), 1, small, 1, 1), best(1, small, 1, 1, kSteps) * 1.1) << i;
+    EXPECT_LE(cost(placementOf(*made), 1, small, 1, 1), best(1, small, 1, 1, kSteps) * 1.1) << i;
     ASSERT_TRUE(run(*made, 64));
-    EXPECT_LE(cost(placementOf(*made, large, 1), 64, large, 1, 1), best(64, large, 1, 1, kSteps) * 1.1) << i;
+    EXPECT_LE(cost(placementOf(*made), 64, large, 1, 1), best(64, large, 1, 1, kSteps) * 1.1) << i;
   }
 }
 
 // Sizes up to the next power of two are alike: what was measured for one is known for all.
 TEST_F(PlacementAdaptation, SizesOfOneRangeLearnTogether) {
-  std::vector<double> cpu = cpuSeconds(60), other = cpuSeconds(40), few = cpuSeconds(3);
+  std::vector<double> cpu = cpuSeconds(60);
   npu = cpu[0] * 3;
   auto made = session("");
   made->setVirtualSlowdown(8, 8); // than any prediction
   ASSERT_TRUE(run(*made, 60));
-  EXPECT_FALSE(placementOf(*made, cpu, 8)[2]);
+  EXPECT_FALSE(placementOf(*made)[2]);
   EXPECT_LE(runsUntilGood(*made, 60, cpu, 1, 8), 300);
-  ASSERT_TRUE(placementOf(*made, cpu, 8)[2]);
+  ASSERT_TRUE(placementOf(*made)[2]);
   ASSERT_TRUE(run(*made, 40));
-  EXPECT_TRUE(placementOf(*made, other, 8)[2]) << "from its first run on";
+  EXPECT_TRUE(placementOf(*made)[2]) << "from its first run on";
   ASSERT_TRUE(run(*made, 3));
-  EXPECT_FALSE(placementOf(*made, few, 8)[2]) << "of another range";
+  EXPECT_FALSE(placementOf(*made)[2]) << "of another range";
 }
 
 // Somebody takes a core: one thread is as fast as before, all wait for the slow one.
@@ -288,12 +287,12 @@ TEST_F(PlacementAdaptation, WhatWasLearnedIsKept) {
   for (int i = 0; i < 200; ++i)
     ASSERT_TRUE(run(*first, 4));
   ASSERT_TRUE(first->saveLearned(table).isOk());
-  std::vector<bool> before = placementOf(*first, cpu, 8);
+  std::vector<bool> before = placementOf(*first);
   auto second = session("", true, table);
   EXPECT_TRUE(second->notes().empty());
   second->setVirtualSlowdown(8, 8);
   ASSERT_TRUE(run(*second, 4));
-  EXPECT_EQ(placementOf(*second, cpu, 8), before) << "from the first run on";
+  EXPECT_EQ(placementOf(*second), before) << "from the first run on";
 }
 
 TEST_F(PlacementAdaptation, TablesOfOthersAreIgnored) {
