@@ -1,8 +1,8 @@
 #include "runtime/executor/Session.h"
 #include "runtime/executor/Contents.h"
 #include "runtime/executor/CpuLimits.h"
-#include "runtime/executor/CpuTimer.h"
 #include "runtime/executor/MachineModel.h"
+#include "runtime/executor/Stopwatch.h"
 #include "runtime/format/Hash.h"
 #include <algorithm>
 #include <chrono>
@@ -407,7 +407,7 @@ std::vector<AdaptEvent> Session::takeAdaptEvents() {
 Status Session::runAlone(std::span<const BorrowedValue> inputs) {
   for (++runs;;) {
     if (placementChoice) {
-      CpuTimer timer(context.adaptSeconds);
+      Stopwatch watch(context.adaptSeconds);
       DSPARK_RETURN_IF_ERROR(choosePlacement(inputs));
     } else if (placesBySizes) {
       DSPARK_RETURN_IF_ERROR(placeForSizes(inputs));
@@ -417,7 +417,7 @@ Status Session::runAlone(std::span<const BorrowedValue> inputs) {
     context.isSerial = false;
     DeviceFault fault = context.devices.takeFault();
     if (status.isOk() && isMeasured) {
-      CpuTimer timer(context.adaptSeconds);
+      Stopwatch watch(context.adaptSeconds);
       placementChoice->report(regionTimes);
     }
     if (status.isOk() || fault.device == 0 || context.placement.empty())

@@ -1,8 +1,8 @@
 #include "runtime/executor/Trace.h"
 #include "kernels/common/call_contract.h"
 #include "runtime/executor/Contents.h"
-#include "runtime/executor/CpuTimer.h"
 #include "runtime/executor/LoopRunner.h"
+#include "runtime/executor/Stopwatch.h"
 #include "runtime/executor/Tracer.h"
 #include <algorithm>
 #include <optional>
@@ -130,7 +130,7 @@ Status Trace::executeTimed(Segment &segment) {
 // Launches count with what they took, copies with what they took longer than the link's facts say, which is
 // part of what the choice of a device is weighed by anyway.
 Status Trace::addDeviceTimes(Segment &segment) {
-  CpuTimer timer(context.adaptSeconds);
+  Stopwatch watch(context.adaptSeconds);
   for (const DeviceCommand &command : segment.commands) {
     if (command.kind == DeviceCommand::Kind::Wait || command.region < 0)
       continue;
