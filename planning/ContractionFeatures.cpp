@@ -87,6 +87,8 @@ void matmulFeatures(CostFeatures &f, const KernelCall &call) {
   bool isTransposed = call.attrs.i("trans_a", 0) != 0 && a.rank > 1;
   double k = a.rank == 0 ? 1 : double(a.dim(a.rank - (isTransposed ? 2 : 1)));
   double n = last(y), m = elementsOf(y) / n, batches = 1;
+  for (const TensorView &other : call.out.subspan(1))
+    n += last(other);
   // Only a B without batch dims makes all rows of A one tall matrix.
   if (call.input(1).rank > 2 && y.rank > 1) {
     double rows = double(y.dim(y.rank - 2));

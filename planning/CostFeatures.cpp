@@ -176,6 +176,8 @@ bool hasShortRows(const KernelCall &call) {
 
 std::string keyOf(const Kernel &kernel, const KernelCall &call) {
   std::string key = kernel.name;
+  if (key.starts_with("multi_")) // costs what its products would as one
+    key.erase(0, key.find('_') + 1);
   auto add = [&](std::string_view text) {
     if (!text.empty())
       key.append("/").append(text);
@@ -222,7 +224,7 @@ CostFeatures costFeatures(const Kernel &kernel, const KernelCall &call, const Ke
   f.starts = rowsOf(call.out[0]);
   if (f.work == 0)
     f.work = elementsOf(call.out[0]);
-  if (isOneOf(op, {"matmul", "matmul_dequant", "qlinear_matmul", "matmul_integer"}))
+  if (isOneOf(op, {"matmul", "multi_matmul", "matmul_dequant", "qlinear_matmul", "matmul_integer"}))
     matmulFeatures(f, call);
   else if (isOneOf(op, {"conv", "conv_transpose", "expand_depthwise", "qlinear_conv", "conv_integer"})) {
     convFeatures(f, call, work);

@@ -29,8 +29,9 @@ struct CompileOptions {
   // Of a language model of so many layers: those that draft by themselves, a drafter each; null: none.
   std::function<std::vector<std::vector<int64_t>>(int64_t layers)> selfDrafts;
   bool speculates = true; // of a language model: false, nothing is drafted unless a run asks for it
-  bool joinsSteps = true; // convolutions may become one step; false where something is decided for each
-  int level = 1;          // 0: the model as it is, without the phases that are optional (Pipeline.h)
+  bool joinsSteps =
+      true;      // convolutions, or products, may become one step; false where something is decided for each
+  int level = 1; // 0: the model as it is, without the phases that are optional (Pipeline.h)
   std::map<std::string, PrecisionChoice>
       precision;                      // contractions in fewer bits, by node (PrecisionChoices.h)
   ByteMode bytes = ByteMode::None;    // what is made of contractions that may run on bytes

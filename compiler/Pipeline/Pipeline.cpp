@@ -70,8 +70,10 @@ void addPhasePasses(Phase phase, OpPassManager &passes, std::shared_ptr<WeightSt
     return;
   case Phase::Pack:
     passes.addNestedPass<func::FuncOp>(createPackWeightsPass(weights, choices));
-    if (joinsSteps)
+    if (joinsSteps) {
       passes.addNestedPass<func::FuncOp>(createFuseExpandDepthwisePass());
+      passes.addNestedPass<func::FuncOp>(createFuseSharedInputPass());
+    }
     passes.addPass(createCanonicalizerPass());
     return;
   case Phase::Schedule:

@@ -35,7 +35,7 @@ bool isOptional(Phase phase);
 
 /// Adds the passes of a phase, to run on a module. Import, Codegen and Emit have none: they are functions of
 /// compiler/Pipeline/Compile.h. Passes that derive weights add recipes to `weights`; `choices` may be null.
-/// `joinsSteps`: convolutions may become one step.
+/// `joinsSteps`: convolutions, or products, may become one step.
 void addPhasePasses(Phase phase, mlir::OpPassManager &passes, std::shared_ptr<WeightStore> weights,
                     PrecisionChoices *choices = nullptr, bool joinsSteps = true);
 

@@ -74,6 +74,14 @@ def FuseExpandDepthwisePass : Pass<"dspark-fuse-expand-depthwise", "::mlir::func
   }];
 }
 
+def FuseSharedInputPass : Pass<"dspark-fuse-shared-input", "::mlir::func::FuncOp"> {
+  let summary = "Computes products of one input by weights of few bits in one step";
+  let description = [{
+    matmul(x, w1, b1?), matmul(x, w2, b2?) ... -> multi_matmul(x, w1, b1, w2, b2 ...) where the weights have one packed layout of
+    few bits and the products equal attributes and no residual, as queries, keys and values of attention do.
+  }];
+}
+
 def KeepWeightsQuantizedPass : Pass<"dspark-keep-weights-quantized", "::mlir::func::FuncOp"> {
   let summary = "Keeps int8 weights int8 where a model spells out their dequantisation";
   let description = [{

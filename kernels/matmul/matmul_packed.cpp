@@ -1,5 +1,7 @@
-// matmul with packed weights. Phase 0 quantises (widens, splits) the rows of A into shared scratch, phase 1
-// multiplies; with f32 rows and f32 arithmetic there is only the product.
+// matmul with packed weights, and multi_matmul: several products of one A. Phase 0 quantises (widens, splits)
+// the rows of A into shared scratch, phase 1 multiplies; with f32 rows and f32 arithmetic there are only the
+// products. Those of multi_matmul are cut as if their weights lay one behind the other, so that a tile may
+// end one and begin the next.
 #include "kernels/matmul/matmul_packed.h"
 #include "kernels/common/element.h"
 #include "kernels/common/tiles.h"
@@ -15,7 +17,8 @@ struct State {
   Epilogue epilogue;
   bool isInt8, isGated, isWidened; // isWidened: A and the result are f16 or bf16
   int parts;                       // that phase 0 splits rows into, or 0
-  int64_t m, k, n;                 // n: columns of the result
+  int64_t m, k;
+  int64_t panels; // of all results, 16 columns each
   int64_t steps, panelBytes;
   int64_t resultAt; // floats into a thread's scratch, when widened: [rows][16] columns, bias, residual
   uint32_t rowTiles, columnTiles;
@@ -23,13 +26,23 @@ struct State {
 };
 static_assert(sizeof(State) <= 512);
 
-int64_t panelsOf(int64_t n) { return (n + kPackedColumns - 1) / kPackedColumns; }
+// One product's operands: matmul has B, bias? and residual?, multi_matmul a B and a bias? for each result.
+struct Product {
+  const TensorView &b, &bias, &residual, &y;
+
+  static Product of(const KernelCall &call, size_t i) {
+    bool isOnly = call.out.size() == 1;
+    return {call.in[1 + 2 * i], call.input(2 + 2 * i), call.input(isOnly ? 3 : call.in.size()), call.out[i]};
+  }
+  int64_t columns() const { return y.dim(y.rank - 1); }
+  int64_t panels() const { return (columns() + kPackedColumns - 1) / kPackedColumns; }
+};
 
 // Slabs of panels: enough for many threads, but none far below 64 KiB of weights, where a hand-over would
 // show. An even number, for two threads.
 void cut(State &state, KernelWork &work) {
   int64_t rowTiles = std::max<int64_t>((state.m + kPackedRows - 1) / kPackedRows, 1);
-  int64_t panels = std::max<int64_t>(panelsOf(state.n), 1), bytes = panels * state.panelBytes;
+  int64_t panels = std::max<int64_t>(state.panels, 1), bytes = panels * state.panelBytes;
   state.rowTiles = uint32_t(std::min<int64_t>(rowTiles, UINT32_MAX / 64));
   int64_t slabs = bytes >> 16;
   state.columnTiles =
@@ -86,46 +99,42 @@ void prepareRows(const KernelCall &call, const State &state, const PackedOps &op
 }
 
 // A panel of a result that is not f32: bias and residual are widened, sums rounded once.
-void narrowPanel(const KernelCall &call, const State &state, const PackedOps &ops, PackedTile tile,
-                 int64_t row, int64_t column, float *scratch) {
+void narrowPanel(const Product &product, const PackedOps &ops, PackedTile tile, int64_t row, int64_t column,
+                 float *scratch) {
   float *result = scratch, *bias = result + kPackedRows * kPackedColumns, *residual = bias + kPackedColumns;
-  const TensorView &y = call.out[0];
-  if (call.has(2)) {
-    widen(call.in[2], column, tile.columns, bias);
+  int64_t n = product.columns();
+  if (product.bias.present()) {
+    widen(product.bias, column, tile.columns, bias);
     tile.bias = bias;
   }
-  if (call.has(3)) {
+  if (product.residual.present()) {
     for (int64_t r = 0; r < tile.rows; ++r)
-      widen(call.in[3], (row + r) * state.n + column, tile.columns, residual + r * kPackedColumns);
+      widen(product.residual, (row + r) * n + column, tile.columns, residual + r * kPackedColumns);
     tile.residual = residual;
     tile.residualRow = kPackedColumns;
   }
   tile.c = result;
   tile.cRow = kPackedColumns;
   ops.tile(tile);
-  dispatchFloat(y.type, [&]<typename T>() {
+  dispatchFloat(product.y.type, [&]<typename T>() {
     for (int64_t r = 0; r < tile.rows; ++r)
       for (int64_t i = 0; i < tile.columns; ++i)
-        y.as<T>()[(row + r) * state.n + column + i] = T(result[r * kPackedColumns + i]);
+        product.y.as<T>()[(row + r) * n + column + i] = T(result[r * kPackedColumns + i]);
   });
 }
 
-void product(const KernelCall &call, const State &state, const PackedOps &ops, const KernelPart &part,
-             uint32_t index) {
-  // Neighbouring tiles share rows, so that a thread's slab of weights is one stream.
-  Share rows = share(state.m, index / state.columnTiles, state.rowTiles);
-  Share panels = share(panelsOf(state.n), index % state.columnTiles, state.columnTiles);
-  if (rows.count <= 0 || panels.count <= 0)
-    return;
-  int64_t column = panels.begin * kPackedColumns, perPanel = state.isGated ? 2 : 1;
-  int64_t first = rows.begin * state.n + column;
+// Some rows of A times some panels of one B.
+void multiply(const KernelCall &call, const State &state, const PackedOps &ops, const KernelPart &part,
+              const Product &product, Share rows, Share panels) {
+  int64_t column = panels.begin * kPackedColumns, perPanel = state.isGated ? 2 : 1, n = product.columns();
+  int64_t first = rows.begin * n + column;
   PackedTile tile = {};
   tile.format = state.format;
   tile.panelBytes = state.panelBytes;
-  tile.panels = call.in[1].as<uint8_t>() + panels.begin * perPanel * state.panelBytes;
+  tile.panels = product.b.as<uint8_t>() + panels.begin * perPanel * state.panelBytes;
   tile.k = state.k;
   tile.rows = rows.count;
-  tile.columns = std::min(panels.count * kPackedColumns, state.n - column);
+  tile.columns = std::min(panels.count * kPackedColumns, n - column);
   tile.isInt8 = state.isInt8;
   tile.isGated = state.isGated;
   tile.quantized = rowsAt(state, ops, part.shared, rows.begin);
@@ -136,17 +145,34 @@ void product(const KernelCall &call, const State &state, const PackedOps &ops, c
   tile.epilogue = state.epilogue;
   tile.scratch = reinterpret_cast<float *>(part.scratch);
   if (!state.isWidened) {
-    tile.c = call.out[0].as<float>() + first;
-    tile.cRow = tile.residualRow = state.n;
-    tile.bias = call.has(2) ? call.in[2].as<float>() + column : nullptr;
-    tile.residual = call.has(3) ? call.in[3].as<float>() + first : nullptr;
+    tile.c = product.y.as<float>() + first;
+    tile.cRow = tile.residualRow = n;
+    tile.bias = product.bias.present() ? product.bias.as<float>() + column : nullptr;
+    tile.residual = product.residual.present() ? product.residual.as<float>() + first : nullptr;
     return ops.tile(tile);
   }
   for (int64_t p = 0, columns = tile.columns; p < panels.count; ++p) {
     tile.columns = std::min(kPackedColumns, columns - p * kPackedColumns);
-    narrowPanel(call, state, ops, tile, rows.begin, column + p * kPackedColumns,
-                tile.scratch + state.resultAt);
+    narrowPanel(product, ops, tile, rows.begin, column + p * kPackedColumns, tile.scratch + state.resultAt);
     tile.panels += perPanel * state.panelBytes;
+  }
+}
+
+void runTile(const KernelCall &call, const State &state, const PackedOps &ops, const KernelPart &part,
+             uint32_t index) {
+  // Neighbouring tiles share rows, so that a thread's slab of weights is one stream.
+  Share rows = share(state.m, index / state.columnTiles, state.rowTiles);
+  Share panels = share(state.panels, index % state.columnTiles, state.columnTiles);
+  if (rows.count <= 0)
+    return;
+  int64_t before = 0; // panels of earlier products
+  for (size_t i = 0; i < call.out.size(); ++i) {
+    Product product = Product::of(call, i);
+    int64_t begin = std::max(panels.begin - before, int64_t(0));
+    int64_t end = std::min(panels.begin + panels.count - before, product.panels());
+    if (begin < end)
+      multiply(call, state, ops, part, product, rows, {begin, end - begin});
+    before += product.panels();
   }
 }
 
@@ -160,7 +186,11 @@ void prepare(const KernelCall &call, KernelWork &work, bool hasTiles) {
   const TensorView &a = call.in[0];
   state.k = a.dim(a.rank - 1);
   state.m = a.elements(0, a.rank - 1);
-  state.n = call.out[0].dim(call.out[0].rank - 1);
+  int64_t columns = 0;
+  for (size_t i = 0; i < call.out.size(); ++i) {
+    columns += Product::of(call, i).columns();
+    state.panels += Product::of(call, i).panels();
+  }
   state.steps = (state.k + kStepTerms - 1) / kStepTerms;
   state.panelBytes = state.format.panelBytes(state.k);
   bool isSplit = hasTiles && state.format.code == CodeKind::BF16;
@@ -184,10 +214,10 @@ void prepare(const KernelCall &call, KernelWork &work, bool hasTiles) {
   if (state.isWidened)
     floats = std::max(floats + (2 * kPackedRows + 1) * kPackedColumns, state.k);
   work.scratchPerThread = size_t(floats) * sizeof(float);
-  double panels = double(panelsOf(state.n)) * (state.isGated ? 2 : 1);
-  work.flops = 2.0 * double(state.m) * double(state.k) * double(state.n) * (state.isGated ? 2 : 1);
+  double panels = double(state.panels) * (state.isGated ? 2 : 1);
+  work.flops = 2.0 * double(state.m) * double(state.k) * double(columns) * (state.isGated ? 2 : 1);
   work.bytes =
-      panels * double(state.panelBytes) + double(state.m) * double(state.k + state.n) * dtypeBits(a.type) / 8;
+      panels * double(state.panelBytes) + double(state.m) * double(state.k + columns) * dtypeBits(a.type) / 8;
 }
 
 } // namespace
@@ -206,7 +236,7 @@ void runMatmulPacked(const KernelCall &call, const KernelWork &work, const Kerne
     return prepareRows(call, state, packedOps(isa), part, work.tiles[0]);
   TileScope tiles(isa, state.isInt8 ? TileDepth::Half : TileDepth::Whole);
   for (uint32_t tile = part.begin; tile < part.end; ++tile)
-    product(call, state, packedOps(isa), part, tile);
+    runTile(call, state, packedOps(isa), part, tile);
 }
 
 template void runMatmulPacked<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);

@@ -72,29 +72,31 @@ bool productDims(InferContext &ctx, size_t aIndex, size_t bIndex, bool transA, b
   return true;
 }
 
-// Bias [N] and a residual of the result's dims, operands first and first + 1.
-bool checkBiasAndResidual(InferContext &ctx, size_t first, TensorInfo &result, Dim columns) {
-  if (ctx.has(first)) {
-    const TensorInfo &bias = ctx.in[first];
-    if (bias.type != result.type ||
-        (bias.hasRank && (bias.rank() != 1 || !mergeDims(bias.dims[0], columns)))) {
-      ctx.error =
-          "bias: expected " + TensorInfo::make(result.type, {columns}).str() + ", found " + bias.str();
-      return false;
-    }
-  }
-  return checkResidual(ctx, first + 1, result);
+// Operand i is a bias [N], or absent.
+bool checkBias(InferContext &ctx, size_t i, const TensorInfo &result, Dim columns) {
+  if (!ctx.has(i))
+    return true;
+  const TensorInfo &bias = ctx.in[i];
+  if (bias.type == result.type && (!bias.hasRank || (bias.rank() == 1 && mergeDims(bias.dims[0], columns))))
+    return true;
+  ctx.error = "bias: expected " + TensorInfo::make(result.type, {columns}).str() + ", found " + bias.str();
+  return false;
 }
 
-// B is packed in few bits (packed_format.h): one matrix, which the kernels read as a whole.
-bool checkInBits(InferContext &ctx) {
+// A bias and a residual of the result's dims, operands first and first + 1.
+bool checkBiasAndResidual(InferContext &ctx, size_t first, TensorInfo &result, Dim columns) {
+  return checkBias(ctx, first, result, columns) && checkResidual(ctx, first + 1, result);
+}
+
+// B, operand b, is packed in few bits (packed_format.h): one matrix, which the kernels read as a whole.
+bool checkInBits(InferContext &ctx, size_t b) {
   DType type = ctx.in[0].type;
   if (type != DType::F32 && type != DType::F16 && type != DType::BF16)
     ctx.error = "packed " + std::string(ctx.attrs.s("packed", "")) + ": expected f32, f16 or bf16, found " +
                 ctx.in[0].str();
-  else if (ctx.in[1].hasRank && ctx.in[1].rank() != 2)
+  else if (ctx.in[b].hasRank && ctx.in[b].rank() != 2)
     ctx.error = "packed " + std::string(ctx.attrs.s("packed", "")) + ": expected weights of rank 2, found " +
-                ctx.in[1].str();
+                ctx.in[b].str();
   else if (std::string_view how = ctx.attrs.s("arithmetic", "f32"); how != "f32" && how != "int8")
     ctx.error = "arithmetic: expected f32 or int8, found " + std::string(how);
   else if (ctx.attrs.i("trans_a", 0) != 0)
@@ -111,7 +113,7 @@ InferStatus inferMatmul(InferContext &ctx) {
     return ctx.fail("expected two operands of one float or integer type, found " + ctx.in[0].str() + " and " +
                     ctx.in[1].str());
   bool isInBits = PackedFormat::named(ctx.attrs.s("packed", "")).has_value();
-  if (isInBits ? !checkInBits(ctx) : !checkPacked(ctx, {"", "panel16"}))
+  if (isInBits ? !checkInBits(ctx, 1) : !checkPacked(ctx, {"", "panel16"}))
     return InferStatus::Error;
   Dim columns;
   if (!productDims(ctx, 0, 1, ctx.attrs.i("trans_a", 0) != 0, ctx.attrs.i("trans_b", 0) != 0, result,
@@ -126,6 +128,32 @@ InferStatus inferMatmul(InferContext &ctx) {
     return InferStatus::Ok;
   }
   return checkBiasAndResidual(ctx, 2, result, columns) ? InferStatus::Ok : InferStatus::Error;
+}
+
+constexpr size_t kMostProducts = 8;
+
+// A, then a B of few bits and a bias? for each result.
+InferStatus inferMultiMatmul(InferContext &ctx) {
+  if (!checkCounts(ctx, 2, 1 + 2 * kMostProducts, 2, kMostProducts) || !checkEpilogue(ctx))
+    return InferStatus::Error;
+  if (ctx.in.size() != 1 + 2 * ctx.out.size() || ctx.attrs.i("gated", 0) != 0 ||
+      !PackedFormat::named(ctx.attrs.s("packed", "")))
+    return ctx.fail("expected A, and packed weights of few bits and a bias or none for each of " +
+                    std::to_string(ctx.out.size()) + " results, found " + std::to_string(ctx.in.size()) +
+                    " operands, packed \"" + std::string(ctx.attrs.s("packed", "")) + "\"");
+  for (size_t i = 0; i < ctx.out.size(); ++i) {
+    size_t b = 1 + 2 * i;
+    TensorInfo &result = ctx.out[i];
+    result.type = ctx.in[0].type;
+    if (ctx.in[b].type != result.type)
+      return ctx.fail("expected operands of one type, found " + ctx.in[0].str() + " and " + ctx.in[b].str());
+    Dim columns;
+    if (!checkInBits(ctx, b) ||
+        !productDims(ctx, 0, b, false, ctx.attrs.i("trans_b", 0) != 0, result, columns) ||
+        !checkBias(ctx, b + 1, result, columns))
+      return InferStatus::Error;
+  }
+  return InferStatus::Ok;
 }
 
 // Operand i is a scalar, one number, or one per `length`: a scale or a zero point.
@@ -367,6 +395,7 @@ InferStatus inferEinsum(InferContext &ctx) {
 
 constexpr OpEntry kOps[] = {
     {"matmul", inferMatmul},
+    {"multi_matmul", inferMultiMatmul},
     {"matmul_dequant", inferMatmulDequant},
     {"matmul_integer", inferMatmulInteger},
     {"qlinear_matmul", inferQlinearMatmul},

@@ -59,11 +59,23 @@ StatusOr<uint64_t> expectedBytes(const StepInfo &step, size_t i, std::string_vie
 std::string_view layoutOf(const StepInfo &step, size_t i) {
   return step.opName == "expand_depthwise" && i == 1 ? "panel16" : Attrs(step.attrs).s("packed", "");
 }
+// Whether operand i is a weight, the only ones that may be packed.
+bool isWeight(const StepInfo &step, size_t i) {
+  if (step.opName == "expand_depthwise")
+    return i == 1 || i == 3;
+  if (isRecurrent(step) || step.opName == "dynamic_quantize_lstm")
+    return i == 1 || i == 2;
+  if (step.opName == "multi_matmul")
+    return i % 2 == 1;
+  return i == (step.opName.starts_with("qlinear") ? 3 : 1);
+}
 int packedOperands(const StepInfo &step) {
   if (step.opName == "expand_depthwise")
     return 2;
   if (Attrs(step.attrs).s("packed", "").empty())
     return 0;
+  if (step.opName == "multi_matmul")
+    return int(step.outputs.size());
   return isRecurrent(step) || step.opName == "dynamic_quantize_lstm" ? 2 : 1;
 }
 
@@ -80,6 +92,8 @@ Status checkPackedOperands(const Program &program, const StepInfo &step, std::sp
     ++found;
     std::string_view packed = layoutOf(step, i);
     auto what = [&] { return step.where() + ": operand " + std::to_string(i); };
+    if (!isWeight(step, i))
+      return corruptFile(what() + " has layout '" + std::string(value.layout) + "', expected none");
     if (value.kind != fb::ValueKind::Constant || value.layout != packed)
       return corruptFile(what() + " has layout '" + std::string(value.layout) + "', expected '" +
                          std::string(packed) + "' and a constant");

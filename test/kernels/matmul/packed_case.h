@@ -1,6 +1,7 @@
 // What the tests of packed weights share: all layouts, random blocks in them and the weights that they stand
 // for.
 #pragma once
+#include "kernels/common/numeric.h"
 #include "kernels/matmul/packed.h"
 #include "runtime/format/PackedBits.h"
 #include "test/kernels/kernel_case.h"
