@@ -1,6 +1,6 @@
 #include "runtime/llm/model/DraftCost.h"
+#include "runtime/llm/model/StepCost.h"
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -9,8 +9,6 @@
 namespace dspark::llm {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Sequences of the engine count up from 1.
 constexpr SequenceId kFirstSequence = std::numeric_limits<SequenceId>::max() / 2;
 
@@ -18,7 +16,8 @@ constexpr SequenceId kFirstSequence = std::numeric_limits<SequenceId>::max() / 2
 class Bench {
 public:
   Bench(Drafter &drafter, const ModelFacts &facts, const DraftCostOptions &options)
-      : drafter(drafter), facts(facts), context(std::min(options.context, facts.contextLength / 2)) {
+      : drafter(drafter), facts(facts), context(std::min(options.context, facts.contextLength / 2)),
+        clock(options.clock ? options.clock : machineClock) {
     // All sequences use the same pages: what is in them does not matter here.
     pages.resize(size_t(std::min(facts.pages, (facts.contextLength + facts.pageSize - 1) / facts.pageSize)));
     std::iota(pages.begin(), pages.end(), 0);
@@ -49,9 +48,9 @@ public:
     CostPoint point{sequences, 0, std::numeric_limits<double>::infinity()};
     for (int i = 0; i < repeats; ++i) {
       std::vector<Draft> drafts(requests.size());
-      const Clock::time_point start = Clock::now();
+      const double start = clock();
       DSPARK_RETURN_IF_ERROR(drafter.propose(requests, drafts));
-      point.seconds = std::min(point.seconds, std::chrono::duration<double>(Clock::now() - start).count());
+      point.seconds = std::min(point.seconds, clock() - start);
       for (const Draft &draft : drafts)
         point.drafts = std::max(point.drafts, int32_t(draft.tokens.size()));
     }
@@ -67,6 +66,7 @@ private:
   Drafter &drafter;
   const ModelFacts &facts;
   const int64_t context;
+  const std::function<double()> clock;
   std::vector<int32_t> pages;
   int32_t sequences = 0;
 };

@@ -3,13 +3,15 @@
 #include "runtime/llm/model/ForwardModel.h"
 #include "runtime/llm/speculation/CostTable.h"
 #include "runtime/llm/speculation/Drafter.h"
+#include <functional>
 
 namespace dspark::llm {
 
 struct DraftCostOptions {
-  int32_t sequences = 1; // most sequences that run side by side
-  int64_t context = 64;  // tokens of each sequence
-  int repeats = 2;       // of each draft, of which the fastest counts: noise only ever adds
+  int32_t sequences = 1;              // most sequences that run side by side
+  int64_t context = 64;               // tokens of each sequence
+  int repeats = 2;                    // of each draft, of which the fastest counts: noise only ever adds
+  std::function<double()> clock = {}; // seconds that never go back; null: the machine's
 };
 
 struct DraftCost {

@@ -6,11 +6,12 @@
 #include <set>
 
 namespace dspark::llm {
-namespace {
 
 double machineClock() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+namespace {
 
 constexpr int64_t kMostDrafts = 32; // in one step; beyond, the table goes on with its slope
 
@@ -73,6 +74,7 @@ std::vector<CostPoint> pointsOf(const StepCostOptions &options) {
 
 StatusOr<CostTable> measureSteps(ForwardModel &model, const StepCostOptions &options) {
   const std::function<double()> clock = options.clock ? options.clock : machineClock;
+  std::vector<Step> steps;
   std::vector<CostPoint> measured;
   for (CostPoint point : pointsOf(options)) {
     Step step(model.facts(), options.context, point);
@@ -80,13 +82,15 @@ StatusOr<CostTable> measureSteps(ForwardModel &model, const StepCostOptions &opt
       continue;
     DSPARK_RETURN_IF_ERROR(step.run(model)); // prepares for these shapes
     point.seconds = std::numeric_limits<double>::infinity();
-    for (int i = 0; i < options.repeats; ++i) {
-      const double start = clock();
-      DSPARK_RETURN_IF_ERROR(step.run(model));
-      point.seconds = std::min(point.seconds, clock() - start);
-    }
+    steps.push_back(std::move(step));
     measured.push_back(point);
   }
+  for (int i = 0; i < options.repeats; ++i) // by turns: what disturbs a while does not disturb one step alone
+    for (size_t p = 0; p < steps.size(); ++p) {
+      const double start = clock();
+      DSPARK_RETURN_IF_ERROR(steps[p].run(model));
+      measured[p].seconds = std::min(measured[p].seconds, clock() - start);
+    }
   if (measured.empty())
     return invalidArgument("no step of " + std::to_string(options.context) + " tokens fits a model of " +
                            std::to_string(model.facts().pages) + " pages");

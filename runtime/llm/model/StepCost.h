@@ -6,6 +6,9 @@
 
 namespace dspark::llm {
 
+/// Seconds of a clock that never goes back.
+double machineClock();
+
 struct StepCostOptions {
   int32_t sequences = 1;              // most sequences that run side by side
   int32_t drafts = 16;                // most drafts of one of them

@@ -197,16 +197,19 @@ void CostTable::observe(int32_t sequences, int32_t drafts, double measured) {
   if (!std::isfinite(measured) || measured <= 0)
     return;
   const double ratio = std::clamp(measured / seconds(sequences, drafts), 1 / kLargestRatio, kLargestRatio);
-  speed *= std::pow(ratio, kSpeedRate);
   const Neighbours line = neighbours(lineSequences, sequences);
+  double known = 0; // steps that the expected time was known from: what a guess gets wrong is not the speed
   for (const auto &[index, lineWeight] :
        {std::pair(line.left, 1 - line.toRight), std::pair(line.right, line.toRight)}) {
     Line &touched = lines[index];
     const Neighbours point = neighbours(touched.drafts, drafts);
+    known += lineWeight * ((1 - point.toRight) * touched.known[point.left] +
+                           point.toRight * touched.known[point.right]);
     correct(touched, point.left, ratio, lineWeight * (1 - point.toRight));
     correct(touched, point.right, ratio, lineWeight * point.toRight);
     touched.seconds = neverFalling(touched.measured, touched.known);
   }
+  speed *= std::pow(ratio, kSpeedRate * known / kMostKnown);
 }
 
 std::string CostTable::toJson() const {

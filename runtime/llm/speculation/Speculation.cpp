@@ -50,10 +50,6 @@ void Speculation::refuse(Source &source, SequenceId sequence, const Status &why)
   source.given.drafter->forget(sequence);
 }
 
-bool Speculation::isUsable(const Source &source, SequenceId sequence) const {
-  return !source.isBroken() && !source.ledger.parked() && !source.refused.contains(sequence);
-}
-
 int32_t Speculation::longestInTargetPages() const {
   int32_t longest = 0;
   for (const Source &source : sources)
@@ -171,9 +167,10 @@ void Speculation::settle(std::span<const Verdict> verdicts, const StepTimes &tim
   for (size_t s = 0; s < sources.size(); ++s) {
     Source &source = sources[s];
     if (int(s) == spending)
-      source.ledger.record(committed / double(states.size()), (times.draftSeconds + verify) / plain);
+      source.ledger.record(states.size(), committed / double(states.size()),
+                           (times.draftSeconds + verify) / plain);
     else
-      source.ledger.record(1, 1);
+      source.ledger.record(states.size(), 1, 1);
     const auto isItsOwn = [&](const PlannedDraft &plan) { return plan.source == int(s) && plan.length > 0; };
     const bool isUsed = int(s) == spending || std::any_of(planned.begin(), planned.end(), isItsOwn);
     source.unusedSteps = isUsed ? 0 : source.unusedSteps + 1;

@@ -115,7 +115,6 @@ private:
   Speculation(int32_t vocabulary, CostTable steps, std::vector<SpeculationSource> sources,
               SpeculationOptions options);
   void refuse(Source &source, SequenceId sequence, const Status &why);
-  bool isUsable(const Source &source, SequenceId sequence) const;
   bool isLong(const DecodingState &state) const { return state.length > options.longContext; }
   int32_t limitOf(const Source &source, size_t state) const;
   DraftRequest request(size_t state, int32_t limit) const;

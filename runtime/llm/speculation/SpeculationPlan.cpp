@@ -16,8 +16,8 @@ constexpr int32_t kHorizonSteps = 64; // at most, over which a drafter's catchin
 
 /// Most tokens that a source may draft for a state.
 int32_t Speculation::limitOf(const Source &source, size_t state) const {
-  if (source.isBroken() || source.ledger.parked() || source.refused.contains(states[state].sequence) ||
-      int(state) == probedState)
+  if (source.isBroken() || source.ledger.parked(states.size()) ||
+      source.refused.contains(states[state].sequence) || int(state) == probedState)
     return 0;
   return int32_t(std::clamp<int64_t>(std::min<int64_t>(states[state].limit, load.room - verified), 0,
                                      source.given.drafter->longestDraft()));
@@ -189,7 +189,7 @@ void Speculation::probe() {
     const double draftSeconds =
         drafter.isFree() ? 0
                          : source.given.cost->seconds(1, length) + double(owed) * source.given.backlogSeconds;
-    if (!source.ledger.affords((draftSeconds + stepSeconds(length)) / stepSeconds(0) - 1))
+    if (!source.ledger.affords(states.size(), (draftSeconds + stepSeconds(length)) / stepSeconds(0) - 1))
       continue;
     const DraftRequest asked = request(state, length);
     if (!drafter.isFree()) {
@@ -231,7 +231,7 @@ std::span<const PlannedDraft> Speculation::plan(std::span<const DecodingState> g
     source.estimator.nextStep();
   if (states.empty() || sources.empty() || isPlainTurn)
     return planned;
-  const auto isParked = [](const Source &source) { return source.ledger.parked(); };
+  const auto isParked = [&](const Source &source) { return source.ledger.parked(states.size()); };
   counts.parkedSteps += std::any_of(sources.begin(), sources.end(), isParked);
 
   if (weighs)
