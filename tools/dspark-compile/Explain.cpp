@@ -28,6 +28,27 @@ json alternativesJson(const StepDecision &step) {
   return list;
 }
 
+json insideJson(const StepDecision &step) {
+  json list = json::array();
+  for (const InnerStep &inner : step.inside)
+    list.push_back({{"nodes", inner.nodes},
+                    {"op", inner.op},
+                    {"kernel", inner.kernel},
+                    {"calls", inner.calls},
+                    {"measured_s", inner.measured}});
+  return list;
+}
+
+std::string insideLines(const StepDecision &step) {
+  std::string out;
+  for (const InnerStep &inner : step.inside)
+    out +=
+        line("%6s  %-8s  %-18s  %-26s  %-24s  %9s  %9.4f  %8s  %-44s  %s\n", "-", "cpu", "",
+             inner.kernel.c_str(), inner.op.c_str(), "-", inner.measured * 1e3, "-",
+             line("in that %s, %.3g calls a run", step.op.c_str(), inner.calls).c_str(), inner.nodes.c_str());
+  return out;
+}
+
 } // namespace
 
 // Steps are found by the names of their nodes: in other precisions the plan has other steps. Those that only
@@ -63,6 +84,7 @@ std::string explainTable(const PlanDecisions &decisions) {
         line("%6s  %-8s  %-18s  %-26s  %-24s  %9.4f  %9s  %8.2g  %-44s  %s\n", region.c_str(),
              step.device.c_str(), step.precision.c_str(), step.kernel.c_str(), step.type.c_str(),
              step.predicted * 1e3, measured.c_str(), step.error, step.rejected.c_str(), step.nodes.c_str());
+    out += insideLines(step);
   }
   for (const DecidedTransfer &transfer : decisions.transfers)
     out += line("%s -> %s: %.0f bytes of '%s', %.4f ms\n", transfer.from.c_str(), transfer.to.c_str(),
@@ -106,6 +128,7 @@ json explainJson(const PlanDecisions &decisions) {
                      {"weight_bytes", step.bytes},
                      {"inputs", step.inputs},
                      {"rejected", step.rejected},
+                     {"inside", insideJson(step)},
                      {"alternatives", alternativesJson(step)}});
   }
   for (const DecidedDevice &device : decisions.devices)

@@ -91,12 +91,32 @@ private:
     DSPARK_ASSIGN_OR_RETURN(PlanDecisions decisions, PlacementSearch::run(trial, request.placement, machine));
     if (decisions.seconds < least) {
       least = decisions.seconds;
+      giveReasons(*result, forms);
       result->bound = bound;
       result->options.output = request.options.output;
       found = std::move(result);
       DSPARK_RETURN_IF_ERROR(copy(trial, request.options.output));
     }
     return std::optional(std::move(decisions));
+  }
+
+  // Where a form is not the one that was best on the CPU, that one is the alternative.
+  void giveReasons(PrecisionResult &result, const Forms &forms) const {
+    std::map<std::string, std::string> reasonOnCpu;
+    for (size_t r = 0; r < chosen.regions.size(); ++r)
+      reasonOnCpu[chosen.regions[r].location] = chosen.reasons[r];
+    for (size_t r = 0; r < result.regions.size(); ++r) {
+      const std::string &location = result.regions[r].location;
+      std::string onCpu = formOf(cpuForms, location);
+      result.reasons[r] = formOf(forms, location) == onCpu
+                              ? reasonOnCpu[location]
+                              : onCpu + ": best on the CPU, but with the devices the run would end later";
+    }
+  }
+
+  static std::string formOf(const Forms &forms, const std::string &location) {
+    auto form = forms.find(location);
+    return form == forms.end() ? "f32" : form->second;
   }
 
   const JointRequest &request;

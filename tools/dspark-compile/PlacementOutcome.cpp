@@ -8,7 +8,8 @@
 namespace dspark {
 namespace {
 
-// Neighbours with one decision become one region as long as that is at most this part of the whole.
+// Neighbours with one decision become one region as long as that is at most this part of the whole, of its
+// time and of its weights: what no longer fits into a device's memory is then a small part, too.
 constexpr double kRegionShare = 1.0 / 32;
 constexpr double kEqual = 1e-9; // of a run
 
@@ -86,7 +87,8 @@ bool PlacementSearch::agree(size_t unit, size_t other) const {
 }
 
 // A region may be chosen otherwise while the plan runs, so all its steps can run on the same devices. What
-// only the CPU can run has regions, too: where it stands between the others tells what may overlap.
+// only the CPU can run has regions, too: where it stands between the others tells what may overlap. What only
+// data tells has none.
 void PlacementSearch::merge() {
   if (request.devices.empty())
     return;
@@ -98,18 +100,24 @@ void PlacementSearch::merge() {
     return devices;
   };
   auto secondsOf = [&](size_t u) { return problem.regions[u + 1].variants[size_t(chosen[u + 1])].seconds; };
-  double sum = 0, most = decisions.seconds * kRegionShare;
+  double sum = 0, most = decisions.seconds * kRegionShare, bytes = 0, mostBytes = 0;
+  for (const StepDecision &step : decisions.steps)
+    mostBytes += step.bytes * kRegionShare;
   for (size_t u = 0; u < decisions.steps.size(); ++u) {
+    if (!unitSteps[u])
+      continue;
     bool isPinned = request.forced.contains(decisions.steps[u].step);
     bool joins = !regions.empty() && regions.back().isPinned == isPinned &&
                  regions.back().units.back() + 1 == u && sum + secondsOf(u) <= most &&
+                 (decisions.steps[u].bytes == 0 || bytes + decisions.steps[u].bytes <= mostBytes) &&
                  agree(regions.back().units.back(), u) &&
                  devicesOf(regions.back().units.back()) == devicesOf(u);
     if (!joins) {
       regions.push_back({{}, isPinned});
-      sum = 0;
+      sum = bytes = 0;
     }
     sum += secondsOf(u);
+    bytes += decisions.steps[u].bytes;
     regions.back().units.push_back(u);
     decisions.steps[u].region = int(regions.size()) - 1;
   }

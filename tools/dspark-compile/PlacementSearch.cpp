@@ -10,15 +10,6 @@ namespace {
 constexpr double kMeasureSeconds = 0.3;
 constexpr int kLeastRuns = 3;
 
-// Of a step whose precision nobody chose: that of its packed weights, else of its result.
-std::string precisionOf(const BoundStep &step) {
-  Attrs attrs(step.step->attrs);
-  std::string layout(attrs.s("packed", ""));
-  if (!layout.empty() && layout != "panel16")
-    return layout + (attrs.s("arithmetic", "").empty() ? "" : "/" + std::string(attrs.s("arithmetic", "")));
-  return std::string(step.results.empty() ? "" : dtypeName(step.results[0].type));
-}
-
 } // namespace
 
 StatusOr<PlanDecisions> PlacementSearch::run(const std::string &plan, const PlacementRequest &request,
@@ -81,7 +72,7 @@ Status PlacementSearch::decideFor(size_t wanted) {
   refusals.clear();
   DSPARK_RETURN_IF_ERROR(measure());
   describeAll();
-  DSPARK_RETURN_IF_ERROR(addVariants());
+  addVariants();
   DSPARK_RETURN_IF_ERROR(force());
   DSPARK_RETURN_IF_ERROR(validateDevices());
   DSPARK_RETURN_IF_ERROR(solve());
@@ -116,7 +107,9 @@ Status PlacementSearch::measure() {
   session->setProfile(&profile);
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kMeasureSeconds);
   Status status;
-  for (int i = 0; status.isOk() && (i < kLeastRuns || std::chrono::steady_clock::now() < end); ++i)
+  measuredRuns = 0;
+  for (; status.isOk() && (measuredRuns < kLeastRuns || std::chrono::steady_clock::now() < end);
+       ++measuredRuns)
     status = calibration.run(*session, size).status();
   session->setProfile(nullptr);
   DSPARK_RETURN_IF_ERROR(status);
@@ -125,81 +118,6 @@ Status PlacementSearch::measure() {
 }
 
 StatusOr<BoundPlan> PlacementSearch::bind() { return calibration.bind(*session, size, decisions.shapes); }
-
-StepDecision PlacementSearch::describe(const BoundStep &step, double footprint) const {
-  StepDecision decision;
-  decision.step = bodyIndex(*program, *step.step);
-  decision.nodes = step.step->location;
-  decision.op = step.step->opName;
-  decision.type = step.results.empty() ? "" : step.results[0].str();
-  decision.precision = precisionOf(step);
-  decision.kernel = step.kernel->name;
-  decision.predicted = machine.model.predict(step.cost, footprint, session->threads());
-  if (auto line = profile.lines.find({step.step, step.kernel}); line != profile.lines.end())
-    decision.measured = line->second.least;
-  for (int value : step.step->inputs)
-    if (value >= 0 && program->values()[size_t(value)].kind == fb::ValueKind::Constant)
-      decision.bytes += double(program->values()[size_t(value)].bytes.size());
-  return decision;
-}
-
-// One unit per kernel call of the body. Views pass on who made what they are views of.
-void PlacementSearch::describeAll() {
-  double footprint = bound.constantBytes + double(bound.lowerBound);
-  std::map<const StepInfo *, const BoundStep *> calls;
-  for (const BoundStep &step : bound.steps)
-    if (step.step->kind == fb::StepKind::Kernel)
-      calls[step.step] = &step;
-  const std::vector<StepInfo> &steps = program->body().steps;
-  std::vector<int> unitOfStep(steps.size()), maker(program->values().size(), -1);
-  for (size_t i = 0; i < steps.size(); ++i) {
-    auto call = calls.find(&steps[i]);
-    if (call == calls.end()) {
-      if (isView(steps[i]))
-        maker[size_t(steps[i].outputs[0])] = maker[size_t(steps[i].inputs[0])];
-      continue;
-    }
-    StepDecision &decision = decisions.steps.emplace_back(describe(*call->second, footprint));
-    for (int value : steps[i].inputs)
-      if (value >= 0 && maker[size_t(value)] >= 0)
-        decision.inputs.push_back(maker[size_t(value)]);
-    for (int value : steps[i].outputs)
-      if (value >= 0)
-        maker[size_t(value)] = int(decisions.steps.size()) - 1;
-    unitSteps.push_back(call->second);
-    unitOfStep[i] = int(decisions.steps.size());
-  }
-  problem = placementProblem(*program, session->devices(), bound, unitOfStep, int(decisions.steps.size()));
-}
-
-// What is measured counts, else what is predicted.
-Status PlacementSearch::addVariants() {
-  for (size_t u = 0; u < decisions.steps.size(); ++u) {
-    StepDecision &decision = decisions.steps[u];
-    const BoundStep &step = *unitSteps[u];
-    std::vector<RegionVariant> &variants = problem.regions[u + 1].variants;
-    variants.push_back({0, decision.measured > 0 ? decision.measured : decision.predicted, 0, 0});
-    std::vector<std::string> &reasons = refusals.emplace_back(program->devices().size());
-    DeviceStep call(step.step->opName, step.record->call, step.record->work, step.constants);
-    bool isFixed = bound.endsAt == step.step; // only a run tells what it makes
-    for (size_t d = 1; d < program->devices().size(); ++d) {
-      StatusOr<double> seconds = isFixed ? Status(Code::Unsupported, "its results' dims depend on data")
-                                         : session->devices().device(int(d))->estimate(call);
-      if (seconds.isOk())
-        variants.push_back({int(d), *seconds, 0, decision.bytes});
-      else
-        reasons[d] = seconds.status().message();
-    }
-    // The plan keeps the fastest ones.
-    std::sort(variants.begin() + 1, variants.end(),
-              [](const RegionVariant &a, const RegionVariant &b) { return a.seconds < b.seconds; });
-    while (variants.size() > kMaxRegionVariants) {
-      reasons[size_t(variants.back().device)] = "slower than three other devices";
-      variants.pop_back();
-    }
-  }
-  return Status::ok();
-}
 
 Status PlacementSearch::force() {
   for (size_t u = 0; u < decisions.steps.size(); ++u) {

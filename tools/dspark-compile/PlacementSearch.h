@@ -8,6 +8,7 @@
 #include "tools/dspark-compile/Calibration.h"
 #include "tools/dspark-compile/PlanDecisions.h"
 #include <map>
+#include <optional>
 
 namespace dspark {
 
@@ -36,8 +37,10 @@ private:
   Status runAll();
   Status measure();
   StepDecision describe(const BoundStep &step, double footprint) const;
+  std::optional<StepDecision> describeMeasured(const StepInfo &step) const;
   void describeAll();
-  Status addVariants();
+  std::string onlyOnCpuBecause(size_t unit) const;
+  void addVariants();
   Status force();
   Status solve();
   StatusOr<BoundPlan> bind();
@@ -68,8 +71,9 @@ private:
   size_t sizes = 1, size = 0; // how many there are; the one that is being decided for, the first one last
   BoundPlan bound;            // of the CPU alone
   Profile profile;
-  PlanDecisions decisions; // one entry per unit
-  std::vector<const BoundStep *> unitSteps;
+  int measuredRuns = 0;                           // that the profile is of
+  PlanDecisions decisions;                        // one entry per unit
+  std::vector<const BoundStep *> unitSteps;       // null where shapes alone do not tell what runs
   AssignmentProblem problem;                      // unit u is region u + 1
   std::vector<std::vector<std::string>> refusals; // by unit and device
   std::vector<int> chosen;                        // by region of the problem

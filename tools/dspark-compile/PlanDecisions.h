@@ -16,11 +16,17 @@ struct StepAlternative {
   std::string refusal;           // why it cannot be, "" if it can
 };
 
+/// A step in a branch or loop.
+struct InnerStep {
+  std::string nodes, op, kernel;
+  double calls = 0, measured = 0; // per run; seconds of all calls
+};
+
 struct StepDecision {
   int step = 0;         // in the plan's body
   int region = -1;      // steps with one decision; -1: there are no devices
   std::string nodes;    // ONNX names
-  std::string op, type; // catalogue operator; of the first result, "f32[1, 64]"
+  std::string op, type; // catalogue operator, "if" or "loop"; of the first result, "f32[1, 64]"
   std::string device = "cpu", precision, kernel;
   double predicted = 0;  // seconds on that device
   double measured = 0;   // on the CPU, if that is the device; 0: not measured
@@ -30,7 +36,8 @@ struct StepDecision {
   bool isChoice = false; // whether its precision could be chosen
   std::string rejected;  // the best rejected alternative, and why
   std::vector<StepAlternative> alternatives;
-  std::vector<int> inputs; // entries of PlanDecisions::steps that it reads from
+  std::vector<int> inputs;       // entries of PlanDecisions::steps that it reads from
+  std::vector<InnerStep> inside; // of a branch or loop, those that ran
 };
 
 struct DecidedDevice {
