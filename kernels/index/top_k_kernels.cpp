@@ -41,7 +41,7 @@ void prepare(const KernelCall &call, KernelWork &work) {
   work.bytes = double(bytes);
 }
 
-// Whether one of n elements may have a place among those that begin with `bound`; NaN always may.
+// Whether one of n elements may have a place among the best, of which `bound` is the last; NaN always may.
 template <typename T> bool anyBetter(const T *x, int64_t n, T bound, bool largest) {
   int found = 0;
   if (largest)
