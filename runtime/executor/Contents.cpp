@@ -125,9 +125,9 @@ int64_t elementCount(const std::vector<Dim> &dims) {
     if (!dim.isConst() || dim.value() < 0)
       return -1;
     isEmpty |= dim.value() == 0;
-    overflows |= __builtin_mul_overflow(count, dim.value(), &count);
+    overflows |= __builtin_mul_overflow(count, std::max<int64_t>(dim.value(), 1), &count);
   }
-  return isEmpty ? 0 : overflows ? -1 : count;
+  return overflows ? -1 : isEmpty ? 0 : count;
 }
 
 } // namespace dspark

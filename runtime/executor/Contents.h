@@ -22,7 +22,8 @@ void setContents(TensorInfo &info, const std::vector<int64_t> &key);
 
 /// The dims as numbers; all must be.
 std::vector<int64_t> numbers(const std::vector<Dim> &dims);
-/// Product of dims that are known numbers, or -1 if it overflows or a dim is negative.
+/// Product of dims that are known numbers, or -1 if a dim is negative or those that are not 0 overflow, which
+/// makes a tensor without elements absurd, too: kernels multiply some of its dims.
 int64_t elementCount(const std::vector<Dim> &dims);
 /// Bytes of a tensor whose dims are known numbers; negative where those do not count.
 inline int64_t bytesOf(const TensorInfo &info) { return dtypeBytes(info.type, elementCount(info.dims)); }

@@ -104,13 +104,18 @@ Status Checker::checkDims(const flatbuffers::Vector<int32_t> *dims, bool mayBeUn
 
 Status Checker::checkConstant(const fb::Value &value, const std::string &what) const {
   int64_t elements = 1;
+  bool isEmpty = false;
   for (size_t i = 0; i < sizeOf(value.dims()); ++i) {
     const fb::DimExpr &expr = *plan.dim_exprs()->Get(unsigned(value.dims()->Get(unsigned(i))));
     if (DimOp(expr.op()) != DimOp::Const || expr.value() < 0)
       return corruptFile(what + ": dim " + text(int64_t(i)) + " of a constant is not a number");
-    if (__builtin_mul_overflow(elements, expr.value(), &elements) || elements > (INT64_MAX >> 8))
+    isEmpty |= expr.value() == 0;
+    if (__builtin_mul_overflow(elements, std::max<int64_t>(expr.value(), 1), &elements) ||
+        elements > (INT64_MAX >> 8))
       return corruptFile(what + " has more elements than any file holds");
   }
+  if (isEmpty)
+    elements = 0;
   const fb::Blob *blob = value.blob();
   if (!blob)
     return corruptFile(what + " is a constant without bytes");
@@ -388,8 +393,8 @@ Status Checker::checkLoop(const fb::Step &step, const std::string &what) const {
         lists[k] = step.attrs()->Get(unsigned(i))->ints();
   auto number = [&](int k) { return sizeOf(lists[k]) ? lists[k]->Get(0) : 0; };
   int64_t inputs = int64_t(sizeOf(step.inputs())), outputs = int64_t(sizeOf(step.outputs()));
-  int64_t carried = number(0), scanInputs = number(1), scanOutputs = outputs - carried;
-  if (carried < 0 || scanInputs < 0 || carried > inputs || scanInputs > inputs || scanOutputs < 0 ||
+  int64_t carried = number(0), scanInputs = number(1);
+  if (carried < 0 || scanInputs < 0 || carried > inputs || scanInputs > inputs || carried > outputs ||
       inputs != 2 + carried + scanInputs)
     return corruptFile(
         what + " has " + text(inputs) + " operands, " + text(outputs) + " results, num_carried " +
@@ -399,6 +404,7 @@ Status Checker::checkLoop(const fb::Step &step, const std::string &what) const {
     if (step.inputs()->Get(unsigned(i)) < 0)
       return corruptFile(what + ": operand " + text(i) +
                          " is absent, expected a carried value or scan input");
+  int64_t scanOutputs = outputs - carried;
   const fb::Block &body = *step.blocks()->Get(0);
   if (int64_t(sizeOf(body.args())) != 2 + carried + scanInputs ||
       int64_t(sizeOf(body.results())) != 1 + outputs)

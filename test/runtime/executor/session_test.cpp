@@ -141,6 +141,18 @@ TEST_F(SessionTest, InputsThatDoNotFit) {
   ASSERT_RUNS(x, x);
 }
 
+// Kernels multiply some dims of a tensor without elements.
+TEST_F(SessionTest, EmptyTensorsOfAbsurdDims) {
+  build([](PlanBuilder &b) {
+    int x = b.input("x", DType::F32, {b.symbol("n"), b.symbol("m"), b.symbol("k")});
+    b.output(b.kernel("reduce", {x}, "sum"), "y");
+  });
+  auto empty = floats({0, 3, 5}, {}), absurd = floats({0, int64_t(1) << 40, int64_t(1) << 40}, {});
+  ASSERT_RUNS(empty);
+  EXPECT_THAT(output<float>(), ElementsAre(0.f));
+  EXPECT_THAT(run(absurd).message(), HasSubstr("larger than any memory"));
+}
+
 TEST_F(SessionTest, StridedInputsAreCopied) {
   build([](PlanBuilder &b) {
     int x = b.input("x", DType::F32, {b.symbol("m"), b.symbol("n")});

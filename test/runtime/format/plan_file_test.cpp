@@ -176,6 +176,19 @@ INSTANTIATE_TEST_SUITE_P(
                 [](PlanBuilder &b) { firstStep(b).inputs[0] = 77; }},
         BadPlan{"operand 0 is value 2, which is not defined there",
                 [](PlanBuilder &b) { firstStep(b).inputs[0] = 2; }},
+        BadPlan{"has more elements than any file holds",
+                [](PlanBuilder &b) {
+                  // Without elements, and too large for those who multiply some of its dims.
+                  int64_t huge = int64_t(1) << 40;
+                  b.constant<float>(DType::F32, {0, huge, huge}, {});
+                }},
+        BadPlan{"num_carried -9223372036854775807",
+                [](PlanBuilder &b) {
+                  fb::StepT &loop = b.step(fb::StepKind::Loop, "loop", {0, -1}, {b.temp()});
+                  b.attr(loop, "num_carried", std::vector<int64_t>{INT64_MIN + 1});
+                  b.enter(loop);
+                  b.leave({});
+                }},
         BadPlan{"which is already defined",
                 [](PlanBuilder &b) { b.step(fb::StepKind::Kernel, "unary", {0}, {2}); }},
         BadPlan{"of kind Constant, expected Temp",
