@@ -167,7 +167,8 @@ void reduceRange(const KernelCall &call, const ReduceState &s, const ReducePlan 
                [&](int64_t first, int64_t width, int64_t offset) {
                  P acc[kStripe];
                  std::fill(acc, acc + width, start);
-                 foldPart(p, loops, s.kind, x + offset, width, begin, end, acc);
+                 // Without elements x may be null.
+                 foldPart(p, loops, s.kind, p.folded > 0 ? x + offset : x, width, begin, end, acc);
                  if (p.slices > 1)
                    std::copy(acc, acc + width, parts + slice * p.outputs + first);
                  else
