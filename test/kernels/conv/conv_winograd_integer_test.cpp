@@ -1,4 +1,5 @@
 // qlinear_conv's Winograd rows give the very sums of the definition, whatever the bytes are.
+#include "test/kernels/accepts.h"
 #include "test/kernels/conv/winograd_case.h"
 
 namespace dspark {
@@ -32,25 +33,13 @@ int64_t sumAt(const Case &c, const Tensor &x, int64_t xZero, const Tensor &w, co
   return sum;
 }
 
-// Higher levels multiply more at a time, so that the transform pays in fewer cases.
-bool isTaken(const Kernel &row, std::vector<Tensor> &in, const AttrList &attrs) {
-  std::vector<Tensor> out = inferResults("qlinear_conv", in, attrs, 1);
-  std::vector<TensorView> inViews, outViews = {out[0].view()};
-  for (Tensor &t : in)
-    inViews.push_back(t.view());
-  KernelCall call;
-  call.in = inViews;
-  call.out = outViews;
-  call.attrs = attrs.view();
-  return row.accepts(call);
-}
-
 // With scales of 1 and no scale of the result, y is the sum as f32 has it.
 void check(const Case &c, const Tensor &x, uint8_t xZero, const Tensor &w, const Tensor &wZero) {
   std::vector<Tensor> in = {x,         floats({1}, {}), filled<uint8_t>(x.type, {}, [&] { return xZero; }),
                             packed(w), floats({1}, {}), wZero};
   for (const Kernel *row : winogradRows()) {
-    if (!isTaken(*row, in, attrsOf(c))) {
+    // Higher levels multiply more at a time, so that the transform pays in fewer cases.
+    if (!accepts(*row, in, attrsOf(c))) {
       EXPECT_EQ(row->isa, Isa::Avx512);
       continue;
     }
@@ -123,7 +112,7 @@ TEST(ConvWinogradInteger, TakesOnlyWhatItIsCheaperFor) {
         packed(zeros(DType::I8, {c.outputs, c.inputs, 3, 3})),    floats({1}, {}), zeros(DType::I8, {})};
     AttrList attrs = attrsOf(c);
     attrs.set("strides", {stride, stride});
-    return isTaken(*winogradRows().back(), in, attrs);
+    return accepts(*winogradRows().back(), in, attrs);
   };
   EXPECT_TRUE(isChosen({1, 56, 56, 64, 64}, 1));
   EXPECT_TRUE(isChosen({1, 14, 14, 256, 256}, 1));

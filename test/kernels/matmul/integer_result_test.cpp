@@ -3,24 +3,12 @@
 #include "kernels/matmul/epilogue.h"
 #include "kernels/matmul/scalar_activation.h"
 #include "runtime/format/PackedLayout.h"
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/accepts.h"
 
 namespace dspark {
 namespace {
 
 using namespace test;
-
-bool accepts(const Kernel &row, std::vector<Tensor> &in, const AttrList &attrs) {
-  std::vector<Tensor> out = inferResults(row.op, in, attrs, 1);
-  std::vector<TensorView> inViews, outViews = {out[0].view()};
-  for (Tensor &t : in)
-    inViews.push_back(t.view());
-  KernelCall call;
-  call.in = inViews;
-  call.out = outViews;
-  call.attrs = attrs.view();
-  return !row.accepts || row.accepts(call);
-}
 
 // Functions that round at most one product.
 void activate(AttrList &attrs, const char *name) {
