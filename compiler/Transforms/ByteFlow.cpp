@@ -17,6 +17,7 @@ bool isF32(Value value) {
   return type && type.getElementType().isF32();
 }
 bool isConstant(Value value) { return isa_and_nonnull<ir::WeightOp, ir::ConstantOp>(value.getDefiningOp()); }
+bool mayBecomeBytes(Value value) { return isF32(value) && !isConstant(value); }
 bool isPresent(Operation *op, unsigned slot) {
   return slot < op->getNumOperands() && isa<TensorType>(op->getOperand(slot).getType());
 }
@@ -35,7 +36,7 @@ SmallVector<Value> operandsOf(ir::BinaryOp op) {
   if (splatNumber(a))
     return {b};
   bool isExact = llvm::is_contained({"add", "sub", "mul"}, op.getKind());
-  return isExact && !isConstant(a) && !isConstant(b) ? SmallVector<Value>{a, b} : SmallVector<Value>{};
+  return isExact ? SmallVector<Value>{a, b} : SmallVector<Value>{};
 }
 
 // The mean over all axes behind the second.
@@ -48,6 +49,19 @@ bool isSpatialMean(ir::ReduceOp op) {
     axis = axis < 0 ? axis + type.getRank() : axis;
   llvm::sort(axes);
   return axes == llvm::to_vector(llvm::seq<int64_t>(2, type.getRank()));
+}
+
+// What an operation on bytes would read as bytes, be it constant or not; empty: it has no such form.
+SmallVector<Value> tensorsRead(Operation *op) {
+  if (auto binary = dyn_cast<ir::BinaryOp>(op))
+    return operandsOf(binary);
+  if (auto concat = dyn_cast<ir::ConcatOp>(op))
+    return SmallVector<Value>(concat.getInputs());
+  auto pool = dyn_cast<ir::PoolOp>(op);
+  auto reduce = dyn_cast<ir::ReduceOp>(op);
+  bool isAverage = (pool && pool.getKind() == "average") || (reduce && isSpatialMean(reduce));
+  return ByteFlow::isFunction(op) || isAverage || movesFirstOperand(op) ? SmallVector<Value>{op->getOperand(0)}
+                                                                        : SmallVector<Value>{};
 }
 
 } // namespace
@@ -87,7 +101,7 @@ void ByteFlow::number(Value value) {
   SmallVector<Value> open{value};
   while (!open.empty()) {
     Value next = open.pop_back_val();
-    if (!isF32(next) || isConstant(next) || !numbers.try_emplace(next, numbered.size()).second)
+    if (!mayBecomeBytes(next) || !numbers.try_emplace(next, numbered.size()).second)
       continue;
     numbered.push_back(next);
     if (Operation *op = next.getDefiningOp())
@@ -117,18 +131,8 @@ bool ByteFlow::isFunction(Operation *op) {
 SmallVector<Value> ByteFlow::bytesTaken(Operation *op) {
   if (op->getNumResults() != 1 || !isF32(op->getResult(0)) || op->getNumOperands() == 0)
     return {};
-  if (auto binary = dyn_cast<ir::BinaryOp>(op))
-    return operandsOf(binary);
-  if (auto concat = dyn_cast<ir::ConcatOp>(op)) {
-    if (llvm::any_of(concat.getInputs(), isConstant))
-      return {};
-    return SmallVector<Value>(concat.getInputs());
-  }
-  auto pool = dyn_cast<ir::PoolOp>(op);
-  auto reduce = dyn_cast<ir::ReduceOp>(op);
-  bool isAverage = (pool && pool.getKind() == "average") || (reduce && isSpatialMean(reduce));
-  return isFunction(op) || isAverage || movesFirstOperand(op) ? SmallVector<Value>{op->getOperand(0)}
-                                                              : SmallVector<Value>{};
+  SmallVector<Value> taken = tensorsRead(op);
+  return llvm::all_of(taken, mayBecomeBytes) ? taken : SmallVector<Value>();
 }
 
 bool ByteFlow::isMadeOfBytes(Value value, const llvm::BitVector &chosen,

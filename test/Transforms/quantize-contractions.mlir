@@ -62,3 +62,18 @@ func.func @residual(%x: tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32> {
   %c = dspark.conv(%r, %w) : (tensor<1x2x3x3xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x3x3xf32> loc("c")
   return %c : tensor<1x2x3x3xf32>
 }
+
+// What is computed from a constant has no bytes: the sum is quantised itself.
+// CHECK-LABEL: func.func @of_a_constant
+// CHECK: %[[S:.*]] = dspark.binary(%arg0, %{{.*}}) {kind = "add"}
+// CHECK: dspark.quantize_linear(%[[S]],
+// OBSERVE-LABEL: func.func @of_a_constant
+// OBSERVE-SAME: {dspark.name = "dspark.observed#2"}
+func.func @of_a_constant(%a: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %w = dspark.constant dense<[[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 5.0]]> : tensor<4x4xf32>
+  %c = dspark.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %root = dspark.unary(%c) {kind = "sqrt"} : (tensor<4xf32>) -> tensor<4xf32>
+  %s = dspark.binary(%a, %root) {kind = "add"} : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %y = dspark.matmul(%s, %w) : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32> loc("m")
+  return %y : tensor<3x4xf32>
+}
