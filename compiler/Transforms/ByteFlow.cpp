@@ -60,8 +60,9 @@ SmallVector<Value> tensorsRead(Operation *op) {
   auto pool = dyn_cast<ir::PoolOp>(op);
   auto reduce = dyn_cast<ir::ReduceOp>(op);
   bool isAverage = (pool && pool.getKind() == "average") || (reduce && isSpatialMean(reduce));
-  return ByteFlow::isFunction(op) || isAverage || movesFirstOperand(op) ? SmallVector<Value>{op->getOperand(0)}
-                                                                        : SmallVector<Value>{};
+  return ByteFlow::isFunction(op) || isAverage || movesFirstOperand(op)
+             ? SmallVector<Value>{op->getOperand(0)}
+             : SmallVector<Value>{};
 }
 
 } // namespace

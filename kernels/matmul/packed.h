@@ -1,6 +1,6 @@
 // The product of rows with packed weights (packed_format.h), one panel of 16 columns at a time.
 //
-//   for each chunk of a panel (8 steps, 256 terms; few rows take it whole, packed_few_rows.h)
+//   for each chunk of a panel (16 steps, 512 terms; few rows take it whole, packed_few_rows.h)
 //     decode its scales; for many rows also unpack its codes
 //     for each group of R rows: integer products of every step, scaled and added to sums [rows][16]
 //
@@ -10,8 +10,8 @@
 //   sum = fma(float(integer sum - zero * sum of the row's codes), scale * row scale, sum)
 //
 // (for ZeroKind::Offset: the integer sum alone, then sum = fma(offset, row scale * sum of codes, sum)).
-// *f32*: weights become f32 exactly as their format defines them, and four chains of multiply-adds per chunk
-// (terms 0, 4, 8 ..., 1, 5, 9 ... and so on) are added up in that order; at level Amx weights in bf16 take
+// *f32*: weights become f32 exactly as their format defines them, and two chains of multiply-adds per chunk
+// (terms 0, 2, 4 ... and 1, 3, 5 ...) are added up in that order; at level Amx weights in bf16 take
 // tiles (packed_tiles.h). All orders depend on nothing but K, so a row's result is the same whatever rows are
 // computed beside it and however the work is cut (per ISA level).
 //
@@ -23,7 +23,7 @@
 
 namespace dspark {
 
-inline constexpr int64_t kChunkSteps = 8, kChunkTerms = kChunkSteps * kStepTerms;
+inline constexpr int64_t kChunkSteps = 16, kChunkTerms = kChunkSteps * kStepTerms;
 inline constexpr int64_t kPackedRows = 128;    // rows of one tile
 inline constexpr int64_t kRowNumberBytes = 16; // after a step's codes
 

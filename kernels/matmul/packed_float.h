@@ -5,9 +5,11 @@
 namespace dspark {
 namespace {
 
+constexpr int kFloatChains = 2;
+
 // Weights of a chunk, [terms][16]: vector i of term k, `isOdd` being k's parity; ahead() asks for what comes
-// behind four terms. Weights in memory are asked for step by step, far enough to bridge a page, so that their
-// way from there and the arithmetic overlap.
+// behind a term of each chain. Weights in memory are asked for step by step, far enough to bridge a page, so
+// that their way from there and the arithmetic overlap.
 constexpr int64_t kAheadBytes = 8192;
 struct PlainWeights { // in scratch
   const float *w;
@@ -15,7 +17,7 @@ struct PlainWeights { // in scratch
   DSPARK_SIMD vf at(int64_t k, int64_t i, bool) const { return load(w + k * kPackedColumns + i * kLanes); }
 };
 template <int Bytes> DSPARK_SIMD void askFor(const uint8_t *lines, int64_t k) { // of a weight
-  for (int64_t at = 0; at < 4 * Bytes * kPackedColumns; at += 64)
+  for (int64_t at = 0; at < kFloatChains * Bytes * kPackedColumns; at += 64)
     __builtin_prefetch(lines + k * Bytes * kPackedColumns + kAheadBytes + at);
 }
 struct F32Weights : PlainWeights { // in memory
@@ -47,9 +49,9 @@ template <typename F> DSPARK_SIMD void withStored(CodeKind kind, const uint8_t *
     f(F32Weights{{reinterpret_cast<const float *>(lines)}});
 }
 
-// Chain j takes terms j, j + 4 ...; a row's chains are added up in order, whether they ran beside each other
-// (few rows) or one after the other.
-template <int R> constexpr int kChainsAtOnce = R * kVectors <= 2 ? 4 : R * kVectors <= 4 ? 2 : 1;
+// Chain j takes terms j, j + 2 ...; a row's chains are added up in order, whether they ran beside each other
+// (few rows, which would wait for their own sums) or one after the other.
+template <int R> constexpr int kChainsAtOnce = R * kVectors <= 4 ? kFloatChains : 1;
 
 // Chains from `first` on, as many as run beside each other, of R rows: joined to `total`, which the first of
 // them makes. A function of its own where all registers are chains, as clang else keeps one of them in memory
@@ -69,7 +71,7 @@ DSPARK_SIMD void joinChains(const Weights &w, int first, int64_t terms, const fl
     });
   };
   int64_t k = first;
-  for (; k + kAtOnce <= terms; k += 4) {
+  for (; k + kAtOnce <= terms; k += kFloatChains) {
     if (first == 0)
       w.ahead(k);
     unroll<kAtOnce>(DSPARK_LAMBDA { term(k + i, i); });
@@ -95,7 +97,7 @@ __attribute__((noinline)) void joinChain(const Weights &w, int first, int64_t te
 template <int R, typename Weights>
 DSPARK_SIMD void floatRows(const Weights &w, int64_t terms, const float *const *a, float *sums) {
   vf total[R][kVectors];
-  for (int first = 0; first < 4; first += kChainsAtOnce<R>)
+  for (int first = 0; first < kFloatChains; first += kChainsAtOnce<R>)
     if constexpr (kChainsAtOnce<R> == 1)
       joinChain<R>(w, first, terms, a, total);
     else

@@ -24,7 +24,7 @@ template <typename F> DSPARK_SIMD void inGroups(int64_t rows, int64_t most, F f)
   }
 }
 
-/// Up to 8 steps of a panel.
+/// Up to kChunkSteps steps of a panel.
 struct Chunk {
   int steps;
   const uint8_t *lines[kChunkSteps];

@@ -5,9 +5,12 @@
 #include "runtime/llm/model/LanguageModel.h"
 #include "runtime/llm/model/PlanDraft.h"
 #include "tools/dspark-rt/Language.h"
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <set>
+#include <span>
 
 namespace dspark {
 namespace {
@@ -16,6 +19,10 @@ using llm::DrafterRecord;
 
 constexpr int kUsage = 1;
 constexpr int64_t kPrompts = 8, kPromptTokens = 32, kTrialTokens = 2048;
+// Choices of layers: all on a few prompts, the best third on all. Longer drafts hardly ever pay where a
+// draft's token takes a third of a step.
+constexpr size_t kFirstPrompts = 2, kKept = 3;
+constexpr int64_t kChoiceDrafts = 6;
 
 // Less than so much where the model's context is short.
 int64_t within(const llm::ModelFacts &facts, int64_t tokens) {
@@ -67,16 +74,23 @@ StatusOr<Trial> openTrial(const std::string &plan, const CompileOptions &options
   return trial;
 }
 
-StatusOr<llm::DraftTrial> run(Trial &trial, const DrafterRecord &record, int threads, float leastSurvival) {
+/// How much of a trial: the first prompts, drafts of so many tokens.
+struct Extent {
+  size_t prompts = kPrompts;
+  int64_t longest = llm::DraftTrialOptions().longest;
+};
+
+StatusOr<llm::DraftTrial> run(Trial &trial, const DrafterRecord &record, int threads,
+                              const Extent &extent = {}) {
   SessionOptions session;
   session.threads = threads;
-  DSPARK_ASSIGN_OR_RETURN(auto drafter,
-                          llm::openDrafter(record, *trial.language.model, session, leastSurvival));
+  DSPARK_ASSIGN_OR_RETURN(auto drafter, llm::openDrafter(record, *trial.language.model, session, 0));
   const llm::ModelFacts &facts = trial.language.model->facts();
   llm::DraftTrialOptions options;
   options.tokens = within(facts, options.tokens);
-  options.longest = int32_t(within(facts, options.longest));
-  return llm::tryDrafter(*trial.language.model, *drafter, trial.prompts, options);
+  options.longest = int32_t(within(facts, extent.longest));
+  const std::span prompts = std::span(trial.prompts).first(std::min(extent.prompts, trial.prompts.size()));
+  return llm::tryDrafter(*trial.language.model, *drafter, prompts, options);
 }
 
 // Decoding reads every weight once: bytes stand for time.
@@ -125,24 +139,32 @@ std::vector<std::vector<int64_t>> choicesOf(int64_t layers) {
 
 std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
-// The layers that gain most, of a plan that holds all choices.
+// The layers that gain most, of a plan that holds all choices; none: no choice drafted at all.
 StatusOr<std::vector<int64_t>> chooseLayers(const std::string &plan, const CompileOptions &options,
                                             const std::string &text) {
   DSPARK_ASSIGN_OR_RETURN(Trial trial, openTrial(plan, options, text));
   const double whole = weightBytes(trial.language.model->program());
-  std::vector<int64_t> chosen;
-  double best = 0;
+  struct Choice {
+    const DrafterRecord *record;
+    double share = 0, speed = 0; // of a step; in the last trial
+  };
+  std::vector<Choice> choices;
   for (const DrafterRecord &record : trial.section.drafters) {
-    DSPARK_ASSIGN_OR_RETURN(const llm::DraftTrial result, run(trial, record, options.threads, 0));
     DSPARK_ASSIGN_OR_RETURN(auto program,
                             Program::create(trial.language.model->program().sharedFile(), record.function));
-    if (const double speed = predictedSpeed(result, weightBytes(*program) / whole, record.longestDraft);
-        speed > best) {
-      best = speed;
-      chosen = record.layers;
-    }
+    choices.push_back({&record, weightBytes(*program) / whole});
   }
-  return chosen;
+  for (const size_t prompts : {kFirstPrompts, size_t(kPrompts)}) {
+    for (Choice &choice : choices) {
+      DSPARK_ASSIGN_OR_RETURN(const llm::DraftTrial result,
+                              run(trial, *choice.record, options.threads, {prompts, kChoiceDrafts}));
+      choice.speed = predictedSpeed(result, choice.share, choice.record->longestDraft);
+    }
+    std::ranges::stable_sort(choices, std::greater(), &Choice::speed);
+    choices.resize(std::min(choices.size(), kKept));
+  }
+  return choices.empty() || choices.front().speed == 0 ? std::vector<int64_t>()
+                                                       : choices.front().record->layers;
 }
 
 // Compiles a plan of all choices, tries them, and leaves the best in the options.
@@ -164,15 +186,16 @@ CompileReport chooseSelfDraft(CompileOptions &options, const std::string &text) 
   return report;
 }
 
-// Which row of a block gives the first draft is a convention that files do not always state, and the wrong one
-// gives drafts that hardly ever stand. The other one is tried, too; true: it is so much better that it is meant.
+// Which row of a block gives the first draft is a convention that files do not always state, and the wrong
+// one gives drafts that hardly ever stand. The other one is tried, too; true: it is so much better that it is
+// meant.
 StatusOr<bool> isOtherLayout(Trial &trial, const DrafterRecord &record, double accepted, int threads) {
   DrafterRecord other = record;
   other.anchorPredicts = !record.anchorPredicts;
   other.longestDraft = record.blockRows - !other.anchorPredicts;
   if (record.kind != DrafterRecord::Kind::Block || other.longestDraft < 1)
     return false;
-  DSPARK_ASSIGN_OR_RETURN(const llm::DraftTrial result, run(trial, other, threads, 0));
+  DSPARK_ASSIGN_OR_RETURN(const llm::DraftTrial result, run(trial, other, threads));
   return result.firstAccepted() > 2 * accepted + 0.05;
 }
 
@@ -184,7 +207,7 @@ StatusOr<std::string> calibrate(const CompileOptions &options, const std::string
     DSPARK_ASSIGN_OR_RETURN(Trial trial, openTrial(options.output, options, text));
     section = trial.section;
     for (DrafterRecord &record : section.drafters) {
-      DSPARK_ASSIGN_OR_RETURN(llm::DraftTrial result, run(trial, record, options.threads, 0));
+      DSPARK_ASSIGN_OR_RETURN(llm::DraftTrial result, run(trial, record, options.threads));
       DSPARK_ASSIGN_OR_RETURN(const bool isOther,
                               isOtherLayout(trial, record, result.firstAccepted(), options.threads));
       if (isOther) {
@@ -192,7 +215,7 @@ StatusOr<std::string> calibrate(const CompileOptions &options, const std::string
         record.longestDraft = record.blockRows - !record.anchorPredicts;
         summary += record.name + ": against its configuration, the first draft is given by the " +
                    (record.anchorPredicts ? "anchor's row\n" : "row behind the anchor's\n");
-        DSPARK_ASSIGN_OR_RETURN(result, run(trial, record, options.threads, 0));
+        DSPARK_ASSIGN_OR_RETURN(result, run(trial, record, options.threads));
       }
       record.scaling = llm::TemperatureScaling::fit(result.records);
       record.acceptance = result.firstAccepted();

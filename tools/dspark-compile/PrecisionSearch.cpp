@@ -197,8 +197,10 @@ Status PrecisionSearch::addUniform(std::vector<Tried> &found) {
     if (!(expected <= kUniformError * request.bound.most))
       continue;
     DSPARK_ASSIGN_OR_RETURN(Tried tried, tryOut(std::move(choices)));
-    if (tried.worst() <= request.bound.most)
-      found.push_back(std::move(tried));
+    if (tried.worst() > request.bound.most)
+      continue;
+    tried.isUniform = true;
+    found.push_back(std::move(tried));
   }
   return Status::ok();
 }
@@ -209,7 +211,8 @@ void PrecisionSearch::take(Tried tried) {
   result.heldOutError = tried.heldOutError;
 }
 
-// Of plans that keep the bound, and all f32.
+// Of plans that keep the bound, and all f32. A mix must be as much faster than one form everywhere as than
+// f32: the times that chose its forms were the least of several, some of them by luck.
 Status PrecisionSearch::chooseFastest(std::vector<Tried> found) {
   DSPARK_ASSIGN_OR_RETURN(auto plain, plans->open(plainChoices()));
   Tried best = {plainChoices(), std::move(plain), 0, 0};
@@ -218,7 +221,8 @@ Status PrecisionSearch::chooseFastest(std::vector<Tried> found) {
     if (!tried.session)
       continue;
     DSPARK_ASSIGN_OR_RETURN(double gain, plans->ratio(*best.session, *tried.session));
-    if (gain <= (f32 ? 1 : 1 + kLeastGain) && request.only.empty())
+    double least = !f32 ? 1 + kLeastGain : tried.isUniform && !best.isUniform ? 1 / (1 + kLeastGain) : 1;
+    if (gain <= least && request.only.empty())
       continue;
     result.speed = gain;
     if (f32) {

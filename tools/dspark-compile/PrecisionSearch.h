@@ -48,6 +48,7 @@ private:
     std::vector<int> choices;
     std::unique_ptr<Session> session; // null: all f32
     double error = 0, heldOutError = 0;
+    bool isUniform = false; // one form everywhere
     double worst() const { return std::max(error, heldOutError); }
   };
   Status measureGains(const std::vector<int> &choices, double allError);
