@@ -53,6 +53,24 @@ template <typename F> DSPARK_SIMD void withStored(CodeKind kind, const uint8_t *
 // (few rows, which would wait for their own sums) or one after the other.
 template <int R> constexpr int kChainsAtOnce = R * kVectors <= 4 ? kFloatChains : 1;
 
+// Adds up chains from `first` on; the first of all makes `total`.
+template <int N, int R>
+DSPARK_SIMD void joinTo(vf (&total)[R][kVectors], const vf (&chain)[N][R][kVectors], int first) {
+  unroll<N>([&](auto c) __attribute__((always_inline)) {
+    unroll<R * kVectors>(DSPARK_LAMBDA {
+      vf &sum = total[i / kVectors][i % kVectors];
+      vf part = chain[c][i / kVectors][i % kVectors];
+      sum = first + c == 0 ? part : sum + part;
+    });
+  });
+}
+template <int R> DSPARK_SIMD void addTo(float *sums, const vf (&total)[R][kVectors]) {
+  unroll<R * kVectors>(DSPARK_LAMBDA {
+    float *sum = sums + i * kLanes;
+    store(sum, load(sum) + total[i / kVectors][i % kVectors]);
+  });
+}
+
 // Chains from `first` on, as many as run beside each other, of R rows: joined to `total`, which the first of
 // them makes. A function of its own where all registers are chains, as clang else keeps one of them in memory
 // for the sake of `total`, and every step waits for it.
@@ -80,13 +98,7 @@ DSPARK_SIMD void joinChains(const Weights &w, int first, int64_t terms, const fl
     if (k + i < terms)
       term(k + i, i);
   });
-  unroll<kAtOnce>([&](auto c) __attribute__((always_inline)) {
-    unroll<R * kVectors>(DSPARK_LAMBDA {
-      vf &sum = total[i / kVectors][i % kVectors];
-      vf part = chain[c][i / kVectors][i % kVectors];
-      sum = first + c == 0 ? part : sum + part;
-    });
-  });
+  joinTo(total, chain, first);
 }
 template <int R, typename Weights>
 __attribute__((noinline)) void joinChain(const Weights &w, int first, int64_t terms, const float *const *a,
@@ -102,10 +114,7 @@ DSPARK_SIMD void floatRows(const Weights &w, int64_t terms, const float *const *
       joinChain<R>(w, first, terms, a, total);
     else
       joinChains<R>(w, first, terms, a, total);
-  unroll<R * kVectors>(DSPARK_LAMBDA {
-    float *sum = sums + i * kLanes;
-    store(sum, load(sum) + total[i / kVectors][i % kVectors]);
-  });
+  addTo(sums, total);
 }
 
 template <int R> void plainRows(const float *w, int64_t terms, const float *const *a, float *sums) {
@@ -153,21 +162,110 @@ void storedPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   }
 }
 
+// The second number of a group is a zero point, or an offset.
+template <bool IsOffset> DSPARK_SIMD vf weightOf(vi code, vf scale, vf zero) {
+  vf value = floats(code);
+  return IsOffset ? value * scale + zero : (value - zero) * scale;
+}
+
 // [32][16] weights from codes in bytes, term j of quad q being byte j of each column.
+template <bool IsOffset>
 void codesStep(const PackedFormat &format, const uint8_t *bytes, const float *scale, const float *zero,
                float *out) {
-  bool isOffset = format.zero == ZeroKind::Offset;
   int quadsPerGroup = int(kQuads) / format.scalesPerStep();
   for (int q = 0; q < kQuads; ++q) {
     int64_t group = q / quadsPerGroup * kPackedColumns;
     unroll<kVectors>(DSPARK_LAMBDA {
       vi four = *reinterpret_cast<const vwords *>(bytes + q * 64 + i * 4 * kLanes);
       vf s = load(scale + group + i * kLanes), z = load(zero + group + i * kLanes);
-      for (int j = 0; j < 4; ++j) {
-        vf code = floats((four >> (8 * j)) & 255);
-        store(out + (q * 4 + j) * kPackedColumns + i * kLanes, isOffset ? code * s + z : (code - z) * s);
-      }
+      for (int j = 0; j < 4; ++j)
+        store(out + (q * 4 + j) * kPackedColumns + i * kLanes,
+              weightOf<IsOffset>((four >> (8 * j)) & 255, s, z));
     });
+  }
+}
+
+// --- one or two rows times codes ---
+
+/// A chunk of whole steps whose codes are bytes, rows of A from there on, and their sums.
+struct FewRowsChunk {
+  const Chunk &weights;
+  const uint8_t *bytes; // [steps][512]
+  int64_t stepBytes;    // in the panel
+  int groups;           // scales per step
+  const float *a[kDirectRows];
+  float *sums;
+};
+
+// Making weights takes registers, too.
+template <int R> constexpr int kCodeChainsAtOnce = R * kVectors <= 2 ? kFloatChains : 1;
+
+// Chains from `first` on of R rows, joined to `total`: joinChains with weights that are made on the way, each
+// of them once, as a chain has its own terms of every quad.
+template <bool IsOffset, int R>
+__attribute__((noinline)) void codeChains(const FewRowsChunk &chunk, int first, vf (&total)[R][kVectors]) {
+  constexpr int kAtOnce = kCodeChainsAtOnce<R>;
+  vf chain[kAtOnce][R][kVectors];
+  unroll<kAtOnce * R * kVectors>(DSPARK_LAMBDA { (&chain[0][0][0])[i] = splat(0); });
+  const uint8_t *bytes = chunk.bytes;
+  for (int s = 0; s < chunk.weights.steps; ++s, bytes += 4 * kQuads * kPackedColumns) {
+    if (first == 0)
+      askAhead(chunk.weights.lines[s], chunk.stepBytes);
+    for (int q = 0; q < kQuads; ++q)
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+        int64_t group = q * chunk.groups / kQuads * kPackedColumns;
+        vi four = *reinterpret_cast<const vwords *>(bytes + q * 4 * kPackedColumns + v * 4 * kLanes);
+        if constexpr (kAtOnce < kFloatChains)
+          four >>= 8 * first;
+        vf scale = load(chunk.weights.scale[s] + group + v * kLanes);
+        vf zero = load(chunk.weights.zero[s] + group + v * kLanes);
+        unroll<4 / kFloatChains>([&](auto j) __attribute__((always_inline)) {
+          unroll<kAtOnce>([&](auto c) __attribute__((always_inline)) {
+            constexpr int kTerm = j * kFloatChains + c; // beside `first`
+            vf w = weightOf<IsOffset>((four >> 8 * kTerm) & 255, scale, zero);
+            unroll<R>(DSPARK_LAMBDA {
+              vf x = splat(chunk.a[i][s * kStepTerms + 4 * q + kTerm + first]);
+              chain[c][i][v] = fma(x, w, chain[c][i][v]);
+            });
+          });
+        });
+      });
+  }
+  joinTo(total, chain, first);
+}
+
+template <bool IsOffset, int R> void codeRows(const FewRowsChunk &chunk) {
+  vf total[R][kVectors];
+  for (int first = 0; first < kFloatChains; first += kCodeChainsAtOnce<R>)
+    codeChains<IsOffset, R>(chunk, first, total);
+  addTo(chunk.sums, total);
+}
+
+void fewCodeRows(const PackedTile &tile, const Chunk &weights, int64_t done, uint8_t *bytes, float *sums) {
+  Unpack unpack = unpacker(tile.format.code);
+  for (int s = 0; s < weights.steps; ++s)
+    unpack(weights.lines[s], bytes + s * 4 * kQuads * kPackedColumns);
+  FewRowsChunk chunk{weights, bytes, tile.format.stepBytes(), tile.format.scalesPerStep(), {}, sums};
+  for (int64_t r = 0; r < tile.rows; ++r)
+    chunk.a[r] = tile.a + r * tile.aRow + done;
+  if (tile.format.zero == ZeroKind::Offset)
+    tile.rows == 1 ? codeRows<true, 1>(chunk) : codeRows<true, 2>(chunk);
+  else
+    tile.rows == 1 ? codeRows<false, 1>(chunk) : codeRows<false, 2>(chunk);
+}
+
+// [terms][16] weights of a chunk.
+void chunkWeights(const PackedFormat &format, const Chunk &chunk, float *out) {
+  Unpack unpack = format.isFloat() ? nullptr : unpacker(format.code);
+  auto *step = format.zero == ZeroKind::Offset ? codesStep<true> : codesStep<false>;
+  for (int s = 0; s < chunk.steps; ++s, out += kStepTerms * kPackedColumns) {
+    if (!unpack) {
+      withStored(format.code, chunk.lines[s], [&](const auto &w) { storedStep(w, out); });
+      continue;
+    }
+    alignas(64) uint8_t bytes[512];
+    unpack(chunk.lines[s], bytes);
+    step(format, bytes, chunk.scale[s], chunk.zero[s], out);
   }
 }
 
@@ -176,29 +274,22 @@ void floatPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   if (tile.format.isFloat() && tile.rows <= kDirectRows)
     return storedPanel(tile, panel, sums);
   float *weights = tile.scratch + 2 * kPackedRows * kPackedColumns;
-  ChunkReader reader(tile, panel, weights + kChunkTerms * kPackedColumns);
-  Unpack unpack = tile.format.isFloat() ? nullptr : unpacker(tile.format.code);
-  int64_t done = 0;
+  const bool isFew = !tile.format.isFloat() && tile.rows > 0 && tile.rows <= kDirectRows;
+  ChunkReader reader(tile, panel, weights + kChunkTerms * kPackedColumns, !isFew);
   Chunk chunk;
-  while (reader.next(chunk)) {
-    for (int s = 0; s < chunk.steps; ++s) {
-      float *out = weights + s * kStepTerms * kPackedColumns;
-      if (!unpack) {
-        withStored(tile.format.code, chunk.lines[s], [&](const auto &w) { storedStep(w, out); });
-        continue;
-      }
-      alignas(64) uint8_t bytes[512];
-      unpack(chunk.lines[s], bytes);
-      codesStep(tile.format, bytes, chunk.scale[s], chunk.zero[s], out);
+  for (int64_t done = 0; reader.next(chunk); done += kChunkTerms) {
+    int64_t terms = tile.k - done < kChunkTerms ? tile.k - done : kChunkTerms;
+    if (isFew && terms == chunk.steps * kStepTerms) { // no step has codes beyond the last term
+      fewCodeRows(tile, chunk, done, reinterpret_cast<uint8_t *>(weights), sums);
+      continue;
     }
-    int64_t terms = tile.k - done < chunk.steps * kStepTerms ? tile.k - done : chunk.steps * kStepTerms;
+    chunkWeights(tile.format, chunk, weights);
     inGroups(tile.rows, kFloatRows, [&](int64_t row, int64_t rows) {
       const float *a[kFloatRows];
       for (int64_t r = 0; r < rows; ++r)
         a[r] = tile.a + (row + r) * tile.aRow + done;
       kFloatTable.rows[rows - 1](weights, terms, a, sums + row * kPackedColumns);
     });
-    done += terms;
   }
 }
 

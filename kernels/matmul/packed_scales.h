@@ -143,12 +143,19 @@ DSPARK_SIMD void groupNumbers(const PackedFormat &format, const uint8_t *header,
     put(zero, [&](int at) { return -load(zero + at) * load(scale + at); });
 }
 
+// Asks for a step two chunks ahead: between two chunks too much is computed for loads to overtake it. Nothing
+// is read, so that the end of the weights need not be known.
+DSPARK_SIMD void askAhead(const uint8_t *lines, int64_t stepBytes) {
+  for (int64_t at = 0; at < stepBytes; at += 64)
+    __builtin_prefetch(lines + 2 * kChunkSteps * stepBytes + at);
+}
+
 /// Walks a panel chunk by chunk.
 class ChunkReader {
 public:
-  /// `numbers` holds kChunkNumbers floats.
-  ChunkReader(const PackedTile &tile, const uint8_t *panel, float *numbers)
-      : format(tile.format), isInt8(tile.isInt8), numbers(numbers),
+  /// `numbers` holds kChunkNumbers floats. With `asksAhead` memory is asked for chunks to come.
+  ChunkReader(const PackedTile &tile, const uint8_t *panel, float *numbers, bool asksAhead = true)
+      : format(tile.format), isInt8(tile.isInt8), asksAhead(asksAhead), numbers(numbers),
         constant(numbers + 4 * kChunkSteps * kPackedColumns), header(panel),
         headerBytes(format.headerBytes(tile.k)), stepBytes(format.stepBytes()),
         groups(format.groupsPerBlock(tile.k)), stepsPerBlock(format.blockTerms(tile.k) / kStepTerms),
@@ -199,10 +206,8 @@ private:
         step = 0;
       }
       chunk.lines[s] = header + headerBytes + step * stepBytes;
-      // Two chunks ahead: between two chunks too much is computed for loads to overtake it. Nothing is read,
-      // so that the end of the weights need not be known.
-      for (int64_t at = 0; at < stepBytes; at += 64)
-        __builtin_prefetch(chunk.lines[s] + 2 * kChunkSteps * stepBytes + at);
+      if (asksAhead)
+        askAhead(chunk.lines[s], stepBytes);
       if constexpr (S != ScaleKind::None)
         readNumbers<S>(chunk, s);
     }
@@ -226,7 +231,7 @@ private:
   }
 
   const PackedFormat &format;
-  bool isInt8;
+  bool isInt8, asksAhead;
   float *numbers, *constant;
   const uint8_t *header;
   int64_t headerBytes, stepBytes, groups, stepsPerBlock, left, step = 0;

@@ -11,6 +11,9 @@ namespace {
 
 // Budgets that are tried in the probe, where a try is a run, and as plans of their own.
 constexpr int kProbed = 5, kCompiled = 5;
+// Where no plan gains: how often a smaller budget is tried, each so much of the last (half of the error).
+constexpr int kSmaller = 2;
+constexpr double kSmallerBy = 1.0 / 4;
 constexpr double kGainSeconds = 20;
 // One form everywhere is compiled if it is expected to be this much faster, as far as predictions err, and
 // within the bound.
@@ -140,8 +143,10 @@ StatusOr<PrecisionSearch::Tried> PrecisionSearch::search() {
       DSPARK_ASSIGN_OR_RETURN(Tried tried, tryOut(choices));
       known = errors.emplace(choices, tried.worst()).first;
       if (tried.worst() <= request.bound.most &&
-          secondsOf(regions, values, choices) < secondsOf(regions, values, best.choices))
+          secondsOf(regions, values, choices) < secondsOf(regions, values, best.choices)) {
         best = std::move(tried);
+        bestBudget = budget.budget();
+      }
     }
     double found = request.bound.additive(known->second);
     if (budget.isNear(found) || (choices == all && known->second <= request.bound.most))
@@ -149,6 +154,21 @@ StatusOr<PrecisionSearch::Tried> PrecisionSearch::search() {
     budget.tell(found);
   }
   return best;
+}
+
+// What regions were measured to gain may be lost between them; the fewer change, the less can be.
+Status PrecisionSearch::trySmaller() {
+  double budget = bestBudget;
+  for (int i = 0; i < kSmaller && result.choices == plainChoices(); ++i) {
+    budget *= kSmallerBy;
+    DSPARK_ASSIGN_OR_RETURN(Tried tried, tryOut(solvePrecision(probe->regions(), values, rule, budget)));
+    if (!tried.session || tried.worst() > request.bound.most)
+      continue;
+    std::vector<Tried> found;
+    found.push_back(std::move(tried));
+    DSPARK_RETURN_IF_ERROR(chooseFastest(std::move(found)));
+  }
+  return Status::ok();
 }
 
 // Whatever the bound; it is judged with them.
@@ -301,6 +321,8 @@ StatusOr<PrecisionResult> PrecisionSearch::run(const Program &plain, const Compi
     if (request.only.empty())
       DSPARK_RETURN_IF_ERROR(search.addUniform(found));
     DSPARK_RETURN_IF_ERROR(search.chooseFastest(std::move(found)));
+    if (request.only.empty())
+      DSPARK_RETURN_IF_ERROR(search.trySmaller());
   }
   if (!request.forced.empty())
     DSPARK_RETURN_IF_ERROR(search.applyRules());

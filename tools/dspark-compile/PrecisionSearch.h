@@ -57,6 +57,7 @@ private:
   StatusOr<Tried> search();
   Status addUniform(std::vector<Tried> &found);
   Status chooseFastest(std::vector<Tried> found);
+  Status trySmaller();
   void take(Tried tried);
   Status applyRules();
   double shareOf(const std::vector<int> &choices, size_t region) const;
@@ -72,6 +73,7 @@ private:
   std::vector<PrecisionValue> values; // between its regions
   std::unique_ptr<CandidatePlans> plans;
   PrecisionRule rule;
+  double bestBudget = 0; // of what search() found
   PrecisionResult result;
 };
 
