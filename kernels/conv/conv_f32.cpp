@@ -61,7 +61,8 @@ void prepare(const KernelCall &call, KernelWork &work, bool isTransposed, bool h
 
 // Which class, group, outputs and panels a tile stands for.
 struct Share {
-  int64_t residue[3], group, row, column;
+  int64_t residue[3], group;
+  TileGrid::Place at;
 };
 Share shareOf(const State &state, uint32_t tile) {
   Share share;
@@ -71,8 +72,7 @@ Share shareOf(const State &state, uint32_t tile) {
     rest /= count;
     return index;
   };
-  share.column = next(state.grid.columns);
-  share.row = next(state.grid.rows);
+  share.at = state.grid.place(next(state.grid.rows * state.grid.columns));
   share.group = next(state.conv.group);
   for (int i = 2; i >= 0; --i)
     share.residue[i] = next(state.classes[i]);
@@ -93,11 +93,11 @@ void runTile(const KernelCall &call, const State &state, const GemmOps &ops, con
     lists += 2 * conv.kernel[i];
   }
   int64_t outputs = gather.outputsOfClass();
-  int64_t first = outputs * share.row / state.grid.rows,
-          count = outputs * (share.row + 1) / state.grid.rows - first;
+  int64_t first = outputs * share.at.row / state.grid.rows,
+          count = outputs * (share.at.row + 1) / state.grid.rows - first;
   int64_t panels = (conv.outPerGroup + kPanel - 1) / kPanel;
-  int64_t column = panels * share.column / state.grid.columns * kPanel;
-  int64_t end = std::min(panels * (share.column + 1) / state.grid.columns * kPanel, conv.outPerGroup);
+  int64_t column = panels * share.at.column / state.grid.columns * kPanel;
+  int64_t end = std::min(panels * (share.at.column + 1) / state.grid.columns * kPanel, conv.outPerGroup);
   if (count <= 0 || end <= column)
     return;
 

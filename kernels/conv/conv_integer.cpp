@@ -144,9 +144,9 @@ struct Tile {
   bool hasRowSums = false;
 
   void run(uint32_t index) {
-    int64_t column = index % state.grid.columns, rest = index / state.grid.columns;
-    int64_t row = rest % state.grid.rows, pixels = conv.batch * conv.outPixels();
-    group = rest / state.grid.rows;
+    int64_t tiles = state.grid.rows * state.grid.columns, pixels = conv.batch * conv.outPixels();
+    auto [row, column] = state.grid.place(index % tiles);
+    group = index / tiles;
     first = pixels * row / state.grid.rows;
     rows = pixels * (row + 1) / state.grid.rows - first;
     int64_t panels = (conv.outPerGroup + kIntegerColumns - 1) / kIntegerColumns;

@@ -22,6 +22,7 @@ namespace {
 constexpr int64_t kRingFloats =
     48 * 1024;                       // 192 KiB: most of an L2 cache of 512 KiB is left to x and the weights
 constexpr int64_t kProductRows = 96; // pixels that a product should have, for the weights' sake
+constexpr int64_t kLeastChunk = 48;  // channels: fewer would read x too often
 
 struct State {
   ConvPlan conv; // the depthwise one
@@ -37,15 +38,21 @@ constexpr size_t kPointers = 2 * kMaxTileRows;
 
 int64_t extentOf(const ConvPlan &conv) { return (conv.kernel[1] - 1) * conv.dilation[1] + 1; }
 
+// At least so many chunks, if there are panels for them.
+void cutChannels(State &state, int64_t chunks) {
+  int64_t channels = std::max<int64_t>(state.conv.outChannels, 1);
+  state.chunk = ceilOf(ceilOf(channels, std::max(chunks, state.chunks)), kPanel) * kPanel;
+  state.chunks = ceilOf(channels, state.chunk);
+}
+
 void planRing(State &state) {
   const ConvPlan &conv = state.conv;
   int64_t width = std::max<int64_t>(conv.in[2], 1), channels = std::max<int64_t>(conv.outChannels, 1);
   state.step = std::clamp<int64_t>(ceilOf(kProductRows, width), 1, std::max<int64_t>(conv.in[1], 1));
   state.ringRows = extentOf(conv) + state.step - 1;
   int64_t room = std::max(kRingFloats / (state.ringRows * width) / kPanel, int64_t(1)) * kPanel;
-  state.chunks = ceilOf(channels, room);
-  state.chunk = ceilOf(ceilOf(channels, state.chunks), kPanel) * kPanel;
-  state.chunks = ceilOf(channels, state.chunk);
+  state.chunks = 1;
+  cutChannels(state, ceilOf(channels, room));
 }
 
 // One tile's work.
@@ -157,11 +164,16 @@ void prepareExpandDepthwise(const KernelCall &call, KernelWork &work) {
   work.flops = expansion + conv.flops();
   work.bytes =
       4.0 * (double(call.in[0].elements()) + double(call.in[1].elements()) + double(call.out[0].elements()));
-  // Enough tiles for many threads; a band has rows enough that its seams weigh little.
+  // Enough tiles for many threads: chunks share nothing, and a band has rows enough that its seams weigh
+  // little.
   int64_t wanted = std::clamp<int64_t>(int64_t(work.flops / 200e3), 1, 32);
+  int64_t chunks = std::min(ceilOf(wanted, std::max<int64_t>(conv.batch, 1)), conv.outChannels / kLeastChunk);
+  cutChannels(state, chunks - chunks % 2);
   int64_t seams = std::max<int64_t>(extentOf(conv) - conv.stride[1], 1);
   state.bands = std::clamp<int64_t>(wanted / std::max<int64_t>(state.chunks * conv.batch, 1), 1,
                                     std::max<int64_t>(conv.in[1] / (8 * seams), 1));
+  if (state.bands > 1 && state.bands * state.chunks % 2 == 1)
+    state.bands -= 1;
   work.tiles[0] = uint32_t(std::min<int64_t>(conv.batch * state.bands * state.chunks, UINT32_MAX));
   int64_t floats = state.ringRows * conv.in[2] * state.chunk;
   state.copyAt = state.inChannels > kBlockTerms ? floats : -1;

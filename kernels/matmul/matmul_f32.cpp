@@ -41,7 +41,7 @@ void prepareF32(const KernelCall &call, KernelWork &work, bool isDequant, bool h
   plan.epilogue.read(call.attrs);
   state.isDequant = isDequant;
   work.tiles[0] = plan.cut(kMaxTileRows);
-  int64_t rows = plan.m / plan.rowTiles + 1, used = 0;
+  int64_t rows = plan.m / plan.grid.rows + 1, used = 0;
   bool makesPanels = isDequant || !packed;
   // Few rows want several panels at a time, as long as they stay in the L2 cache.
   state.groupPanels = !makesPanels ? 0 : plan.k * 4 * kPanel * 4 <= 256 * 1024 ? 4 : 1;

@@ -29,7 +29,7 @@ void prepare(const KernelCall &call, KernelWork &work, bool isQlinear) {
   plan.read(call.in[at.a], call.in[at.b], call.out[0], false, call.attrs.i("trans_b", 0) != 0,
             !call.attrs.s("packed", "").empty());
   work.tiles[0] = plan.cut(integerTileRows(plan.k));
-  int64_t rows = plan.m / plan.rowTiles + 1, used = 0;
+  int64_t rows = plan.m / plan.grid.rows + 1, used = 0;
   auto take = [&](int64_t bytes) { return takeBytes(used, bytes); };
   take(rows * ((plan.k + 3) / 4 * 4) * 2);
   state.panels = take(plan.isPacked ? 0 : kIntegerPanels * packedPanelBytes(plan.k));
@@ -148,7 +148,7 @@ void runMatmulInteger(const KernelCall &call, const KernelWork &work, const Kern
   const TensorView &b = call.in[(state.isQlinear ? kQlinearOperands : kIntegerOperands).b];
   const IgemmOps &ops =
       plan.isPacked && plan.n > 0
-          ? igemmOpsFor(isa, bytesOf(b), plan.k, plan.m / std::max<int64_t>(plan.rowTiles, 1))
+          ? igemmOpsFor(isa, bytesOf(b), plan.k, plan.m / std::max<int64_t>(plan.grid.rows, 1))
           : igemmOps(isa);
   for (uint32_t index = part.begin; index < part.end; ++index)
     Tile{call, state, ops, matmulTile(plan, index), part.scratch}.run();

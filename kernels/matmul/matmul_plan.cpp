@@ -65,7 +65,7 @@ TileGrid cutProduct(int64_t m, int64_t n, int64_t k, int64_t batches, int64_t ma
   double flops = 2.0 * double(m) * double(n) * double(k) * double(batches);
   int64_t wanted = std::clamp<int64_t>(int64_t(flops / 200e3), 1, 16) / std::clamp<int64_t>(batches, 1, 16);
   int64_t panels = std::max<int64_t>(ceilOf(n, kPanelColumns), 1);
-  TileGrid grid = {std::max<int64_t>(ceilOf(m, maxRows), 1), 1};
+  TileGrid grid = {std::max<int64_t>(ceilOf(m, maxRows), 1), 1, n > m};
   if (grid.rows >= wanted)
     return grid;
   // Wide results are cut by columns, where each weight is read by one tile only; what is left is cut by rows.
@@ -75,10 +75,8 @@ TileGrid cutProduct(int64_t m, int64_t n, int64_t k, int64_t batches, int64_t ma
 }
 
 uint32_t MatmulPlan::cut(int64_t maxRows) {
-  TileGrid grid = cutProduct(m, n, k, batches, maxRows);
-  rowTiles = grid.rows;
-  columnTiles = grid.columns;
-  return uint32_t(std::min<int64_t>(batches * rowTiles * columnTiles, UINT32_MAX));
+  grid = cutProduct(m, n, k, batches, maxRows);
+  return uint32_t(std::min<int64_t>(batches * grid.rows * grid.columns, UINT32_MAX));
 }
 
 void MatmulPlan::offsets(int64_t batch, int64_t &aOffset, int64_t &bOffset) const {
@@ -92,15 +90,15 @@ void MatmulPlan::offsets(int64_t batch, int64_t &aOffset, int64_t &bOffset) cons
 }
 
 MatmulRange matmulTile(const MatmulPlan &plan, uint32_t tile) {
-  int64_t column = tile % plan.columnTiles, rest = tile / plan.columnTiles;
-  int64_t row = rest % plan.rowTiles;
-  int64_t panels = ceilOf(plan.n, kPanelColumns);
+  const TileGrid &grid = plan.grid;
+  int64_t tiles = grid.rows * grid.columns, panels = ceilOf(plan.n, kPanelColumns);
+  auto [row, column] = grid.place(tile % tiles);
   MatmulRange range;
-  range.batch = rest / plan.rowTiles;
-  range.row = plan.m * row / plan.rowTiles;
-  range.rows = plan.m * (row + 1) / plan.rowTiles - range.row;
-  range.column = panels * column / plan.columnTiles * kPanelColumns;
-  range.columns = std::min(panels * (column + 1) / plan.columnTiles * kPanelColumns, plan.n) - range.column;
+  range.batch = tile / tiles;
+  range.row = plan.m * row / grid.rows;
+  range.rows = plan.m * (row + 1) / grid.rows - range.row;
+  range.column = panels * column / grid.columns * kPanelColumns;
+  range.columns = std::min(panels * (column + 1) / grid.columns * kPanelColumns, plan.n) - range.column;
   return range;
 }
 

@@ -9,6 +9,22 @@ namespace dspark {
 /// p + n, or null for the null data that a tensor without elements may have.
 template <typename T> T *past(T *p, int64_t n) { return p ? p + n : p; }
 
+/// How a product [m, k] x [k, n] is cut into tiles. Threads take tiles that follow each other, so these share
+/// the larger operand's part, which then one thread reads.
+struct TileGrid {
+  int64_t rows, columns; // of tiles
+  bool isRowFirst;       // tiles of the same columns follow each other
+
+  struct Place {
+    int64_t row, column;
+  };
+  Place place(int64_t tile) const {
+    return isRowFirst ? Place{tile % rows, tile / rows} : Place{tile / columns, tile % columns};
+  }
+};
+/// For `batches` products: by rows (at most maxRows each) and by panels of 16 columns.
+TileGrid cutProduct(int64_t m, int64_t n, int64_t k, int64_t batches, int64_t maxRows);
+
 struct MatmulPlan {
   int64_t m, n, k;
   int64_t aRow, aTerm;    // strides in elements, within one matrix
@@ -18,7 +34,7 @@ struct MatmulPlan {
   int64_t batchDims[kMaxRank];                // outermost first
   int64_t aBatch[kMaxRank], bBatch[kMaxRank]; // strides in elements, 0 where broadcast
   int64_t batches;
-  int64_t rowTiles, columnTiles; // per batch; columns are cut by panels of 16
+  TileGrid grid; // per batch
   Epilogue epilogue;
 
   /// Sizes and strides of a @ b; `packedColumns` is what a packed B's columns are rounded up to.
@@ -29,13 +45,6 @@ struct MatmulPlan {
   /// Offsets of batch i in A and B.
   void offsets(int64_t batch, int64_t &aOffset, int64_t &bOffset) const;
 };
-
-/// How many tiles `batches` products [m, k] x [k, n] are cut into, by rows (at most maxRows each) and by
-/// panels of 16 columns.
-struct TileGrid {
-  int64_t rows, columns;
-};
-TileGrid cutProduct(int64_t m, int64_t n, int64_t k, int64_t batches, int64_t maxRows);
 
 /// One tile's share.
 struct MatmulRange {

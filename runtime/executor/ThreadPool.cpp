@@ -1,6 +1,7 @@
 #include "runtime/executor/ThreadPool.h"
 #include "runtime/executor/CpuLimits.h"
 #include <algorithm>
+#include <chrono>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,8 +12,12 @@ namespace dspark {
 namespace {
 
 constexpr uint32_t kOpen = 1u << 31;
-// About 30 us of pauses on current machines: longer than the single-threaded steps between most jobs, short
-// enough that a run with little parallel work gives the CPU back.
+// Waking a thread takes 5 us, on virtual machines 50 us, as its CPU may have been halted. So threads wait
+// awake for longer than most steps that one thread computes, and for a run with little parallel work not to
+// the end.
+constexpr std::chrono::microseconds kAwake(200);
+constexpr int kPauses = 64; // between two looks at the clock: 1 to 3 us
+// For the last tiles of a job, until the CPU is offered to others.
 constexpr int kSpins = 1000;
 
 void pause() { __builtin_ia32_pause(); }
@@ -98,10 +103,14 @@ bool ThreadPool::enter() {
 }
 
 bool ThreadPool::waitForJob(uint32_t seen) {
-  for (int i = 0; i < kSpins && inRun.load(std::memory_order_relaxed); ++i) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + kAwake;
+  for (int i = 1; inRun.load(std::memory_order_relaxed); ++i) {
     if (epoch.load(std::memory_order_relaxed) != seen)
       return !stopping.load();
     pause();
+    if (i % kPauses == 0 && Clock::now() >= end)
+      break;
   }
   sleepers.fetch_add(1);
   while (epoch.load() == seen)
