@@ -115,8 +115,9 @@ void prepareDepthwise(const KernelCall &call, KernelWork &work) {
   int64_t rows = std::max<int64_t>(conv.batch * conv.out[0] * conv.out[1], 1), channels = conv.outChannels;
   // Rows first, in tiles of at least 8, which share input lines within; then channels.
   int64_t wanted = std::clamp<int64_t>(int64_t(conv.flops() / 150e3), 1, 32);
-  state.rowTiles = std::clamp<int64_t>(rows / 8, 1, wanted);
-  int64_t parts = std::clamp<int64_t>(wanted / state.rowTiles, 1, std::max<int64_t>(channels / 64, 1));
+  state.rowTiles = evenParts(std::clamp<int64_t>(rows / 8, 1, wanted));
+  int64_t parts =
+      evenParts(std::clamp<int64_t>(wanted / state.rowTiles, 1, std::max<int64_t>(channels / 48, 1)));
   state.channelStep = wholeVectors((channels + parts - 1) / parts);
   state.channelTiles = (channels + state.channelStep - 1) / state.channelStep;
   planStrips(state);

@@ -168,12 +168,11 @@ void prepareExpandDepthwise(const KernelCall &call, KernelWork &work) {
   // little.
   int64_t wanted = std::clamp<int64_t>(int64_t(work.flops / 200e3), 1, 32);
   int64_t chunks = std::min(ceilOf(wanted, std::max<int64_t>(conv.batch, 1)), conv.outChannels / kLeastChunk);
-  cutChannels(state, chunks - chunks % 2);
+  cutChannels(state, evenParts(chunks));
   int64_t seams = std::max<int64_t>(extentOf(conv) - conv.stride[1], 1);
   state.bands = std::clamp<int64_t>(wanted / std::max<int64_t>(state.chunks * conv.batch, 1), 1,
                                     std::max<int64_t>(conv.in[1] / (8 * seams), 1));
-  if (state.bands > 1 && state.bands * state.chunks % 2 == 1)
-    state.bands -= 1;
+  state.bands = state.chunks % 2 == 0 ? state.bands : evenParts(state.bands);
   work.tiles[0] = uint32_t(std::min<int64_t>(conv.batch * state.bands * state.chunks, UINT32_MAX));
   int64_t floats = state.ringRows * conv.in[2] * state.chunk;
   state.copyAt = state.inChannels > kBlockTerms ? floats : -1;

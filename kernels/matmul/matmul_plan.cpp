@@ -71,6 +71,7 @@ TileGrid cutProduct(int64_t m, int64_t n, int64_t k, int64_t batches, int64_t ma
   // Wide results are cut by columns, where each weight is read by one tile only; what is left is cut by rows.
   grid.columns = std::clamp<int64_t>(wanted / grid.rows, 1, ceilOf(panels, 4));
   grid.rows = std::clamp<int64_t>(wanted / grid.columns, grid.rows, std::max(ceilOf(m, 24), grid.rows));
+  grid.rows += grid.rows > 1 && grid.rows * grid.columns % 2 == 1; // two threads have as many tiles
   return grid;
 }
 
