@@ -14,7 +14,9 @@ from .canary import Canary
 
 KEEP = 0.8
 SAMPLE_MS = 0.3  # reading a clock costs up to a microsecond
-PAUSE = 0.003  # between turns: the threads of the engine before have stopped spinning by then
+# Between turns, so that the threads of the engine before have stopped spinning: onnxruntime's second thread does for up to 50 ms
+# after a run, which made the first run of whoever came next up to 1.8 times as long.
+PAUSE, PAUSE_OF_THREADS = 0.003, 0.08
 
 
 def clockFor(threads):
@@ -23,7 +25,7 @@ def clockFor(threads):
     return time.process_time if threads == 1 else time.perf_counter
 
 
-def turn(call, seconds, clock, repeats=1):
+def turn(call, seconds, clock, repeats=1, pause=PAUSE):
     """Median milliseconds per call over `seconds`, at least one sample; `repeats` calls make a sample."""
     times, end = [], time.perf_counter() + seconds
     while not times or time.perf_counter() < end:
@@ -31,7 +33,7 @@ def turn(call, seconds, clock, repeats=1):
         for _ in range(repeats):
             call()
         times.append((clock() - start) * 1e3 / repeats)
-    time.sleep(PAUSE)
+    time.sleep(pause)
     return statistics.median(times)
 
 
@@ -47,6 +49,7 @@ class Measured:
 def measure(calls, rounds, seconds, threads):
     """`calls` maps each engine to its function."""
     clock = clockFor(threads)
+    pause = PAUSE if threads == 1 else PAUSE_OF_THREADS
     canary, rows, probes = Canary(clock), [], []
     repeats = {}
     for name, call in calls.items():
@@ -56,7 +59,7 @@ def measure(calls, rounds, seconds, threads):
         row, probe = {}, []
         for name in list(calls) if k % 2 == 0 else reversed(list(calls)):
             probe.append(canary.measure())
-            row[name] = turn(calls[name], seconds, clock, repeats[name])
+            row[name] = turn(calls[name], seconds, clock, repeats[name], pause)
         rows.append(row)
         probes.append(np.min(probe, axis=0))
         kept = quiet(np.array(probes))

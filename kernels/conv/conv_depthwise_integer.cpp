@@ -177,7 +177,7 @@ void prepareQlinearDepthwise(const KernelCall &call, KernelWork &work) {
   state.columns = take(state.blocks * int64_t(sizeof(ResultColumns)));
   work.scratchPerThread = size_t(used);
   int64_t rows = std::max<int64_t>(conv.batch * conv.out[0] * conv.out[1], 1);
-  state.tiles = std::min(std::clamp<int64_t>(int64_t(conv.flops() / 400e3), 1, 32), rows);
+  state.tiles = evenParts(std::min(std::clamp<int64_t>(int64_t(conv.flops() / 200e3), 1, 32), rows));
   work.tiles[0] = uint32_t(state.tiles);
   work.flops = conv.flops();
   work.bytes = double(call.in[0].elements()) + double(call.in[3].elements()) +

@@ -42,11 +42,26 @@ void pin(std::thread &thread, int cpu) {
 
 ThreadPool::ThreadPool(int threads) : count(std::max(1, threads)), slabs(new Slab[size_t(count)]) {
   std::vector<int> cpus = allowedCpus();
-  for (int i = 1; i < count; ++i) {
+  for (int i = 1; i < count; ++i)
     workers.emplace_back([this, i] { work(i); });
-    if (int(cpus.size()) == count)
-      pin(workers.back(), cpus[size_t(i)]);
-  }
+  if (int(cpus.size()) != count || count == 1)
+    return;
+  callersCpu = cpus[0];
+  pinnedTo.assign(cpus.begin() + 1, cpus.end());
+  for (size_t i = 0; i < workers.size(); ++i)
+    pin(workers[i], pinnedTo[i]);
+}
+
+// The caller is not pinned, and the CPU it happens to be on is kept by it as long as it runs. A worker that
+// had to share that CPU would halve the speed of the run.
+void ThreadPool::beginRun() {
+  if (callersCpu >= 0)
+    if (int now = sched_getcpu(); now != callersCpu)
+      if (auto here = std::find(pinnedTo.begin(), pinnedTo.end(), now); here != pinnedTo.end()) {
+        pin(workers[size_t(here - pinnedTo.begin())], callersCpu);
+        std::swap(*here, callersCpu);
+      }
+  inRun.store(true, std::memory_order_relaxed);
 }
 
 ThreadPool::~ThreadPool() {

@@ -15,14 +15,15 @@ namespace dspark {
 
 class ThreadPool {
 public:
-  /// Starts threads - 1 threads. Where the pool is as large as the affinity mask each is pinned to a CPU; a
-  /// smaller pool is not, as it would share those CPUs with every other small pool and leave the rest idle.
+  /// Starts threads - 1 threads. Where the pool is as large as the affinity mask each is pinned to a CPU that
+  /// the caller of a run is not on; a smaller pool is not, as it would share those CPUs with every other
+  /// small pool and leave the rest idle.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   int threads() const { return count; }
 
   /// Around a series of jobs, from one thread at a time: between them, waiting threads spin.
-  void beginRun() { inRun.store(true, std::memory_order_relaxed); }
+  void beginRun();
   void endRun() { inRun.store(false, std::memory_order_relaxed); }
 
   /// Calls fn(context, begin, end, thread) for disjoint ranges that cover [0, tiles), `thread` being 0 (the
@@ -53,6 +54,8 @@ private:
   alignas(64) std::atomic<int> sleepers{0};
   std::atomic<bool> inRun{false}, stopping{false};
   std::vector<std::thread> workers;
+  std::vector<int> pinnedTo; // CPU of each worker, if they are pinned
+  int callersCpu = -1;       // the CPU that none of them is pinned to
 };
 
 } // namespace dspark
