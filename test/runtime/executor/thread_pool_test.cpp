@@ -157,6 +157,41 @@ TEST(ThreadPool, JobsEndWithoutTheWorkers) {
   sigaction(SIGUSR2, &before, nullptr);
 }
 
+// Wherever the caller has been moved to.
+TEST(ThreadPool, WorkersLeaveTheCallerItsCpu) {
+  const std::vector<int> cpus = allowedCpus();
+  if (cpus.size() < 2)
+    GTEST_SKIP() << "one CPU";
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  ThreadPool pool(int(cpus.size()));
+  struct Seen {
+    std::mutex mutex;
+    std::map<int, int> cpuOf; // by thread
+  };
+  for (int cpu : {cpus.back(), cpus.front(), cpus.back(), cpus[1]}) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    ASSERT_EQ(sched_setaffinity(0, sizeof only, &only), 0);
+    Seen seen;
+    auto look = [](void *context, uint32_t, uint32_t, int thread) {
+      auto &seen = *static_cast<Seen *>(context);
+      std::lock_guard lock(seen.mutex);
+      seen.cpuOf[thread] = sched_getcpu();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    pool.beginRun();
+    for (int i = 0; i < 1000 && seen.cpuOf.size() < cpus.size(); ++i)
+      pool.run(100, look, &seen);
+    pool.endRun();
+    EXPECT_EQ(seen.cpuOf.size(), cpus.size());
+    for (auto [thread, where] : seen.cpuOf)
+      EXPECT_EQ(where == cpu, thread == 0) << "thread " << thread;
+  }
+  sched_setaffinity(0, sizeof before, &before);
+}
+
 double cpuSeconds() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
