@@ -1,5 +1,4 @@
 #include "tools/dspark-compile/PrecisionSearch.h"
-#include "planning/BudgetSearch.h"
 #include "tools/dspark-compile/ByteCalibration.h"
 #include <algorithm>
 #include <chrono>
@@ -9,8 +8,9 @@
 namespace dspark {
 namespace {
 
-// Budgets that are tried in the probe, where a try is a run, and as plans of their own.
-constexpr int kProbed = 5, kCompiled = 5;
+// Choices that are tried in the probe, where a try is a run, and as plans of their own. Budgets near each
+// other give the same choices, so many more are solved for.
+constexpr int kProbed = 5, kCompiled = 5, kSolved = 100;
 // Where no plan gains: how often a smaller budget is tried, each so much of the last (half of the error).
 constexpr int kSmaller = 2;
 constexpr double kSmallerBy = 1.0 / 4;
@@ -86,6 +86,27 @@ Status PrecisionSearch::measureGains(const std::vector<int> &choices, double all
   return Status::ok();
 }
 
+// Until the bound is used by what `errorOf` says of the choices, or `most` choices were judged.
+Status PrecisionSearch::walkBudgets(BudgetSearch &budget, int most, const JudgeChoices &errorOf) {
+  const std::vector<PrecisionRegion> &regions = probe->regions();
+  const std::vector<int> all = solvePrecision(regions, values, rule, kUnbounded);
+  std::map<std::vector<int>, double> errors = {{plainChoices(), 0}};
+  for (int solved = 0, judged = 0; solved < kSolved && judged < most; ++solved) {
+    std::vector<int> choices = solvePrecision(regions, values, rule, budget.budget());
+    auto known = errors.find(choices);
+    if (known == errors.end()) {
+      DSPARK_ASSIGN_OR_RETURN(double error, errorOf(choices));
+      known = errors.emplace(choices, error).first;
+      ++judged;
+    }
+    double found = request.bound.additive(known->second);
+    if (budget.isNear(found) || (choices == all && known->second <= request.bound.most))
+      break;
+    budget.tell(found);
+  }
+  return Status::ok();
+}
+
 // The budget for expected errors that makes the probe's error come near the bound.
 StatusOr<double> PrecisionSearch::expectedBudget(double allError) {
   double target = request.bound.additive(request.bound.most);
@@ -96,15 +117,9 @@ StatusOr<double> PrecisionSearch::expectedBudget(double allError) {
   if (allError <= request.bound.most && std::isfinite(all))
     return std::max(all, target);
   BudgetSearch budget(target, target);
-  for (int round = 0; round < kProbed; ++round) {
-    choices = solvePrecision(probe->regions(), values, rule, budget.budget());
-    DSPARK_ASSIGN_OR_RETURN(double error,
-                            probe->errorOf(request.bound.metric, choices, 0, calibration.deciding()));
-    double found = request.bound.additive(error);
-    if (budget.isNear(found))
-      break;
-    budget.tell(found);
-  }
+  DSPARK_RETURN_IF_ERROR(walkBudgets(budget, kProbed, [&](const std::vector<int> &choices) {
+    return probe->errorOf(request.bound.metric, choices, 0, calibration.deciding());
+  }));
   return budget.budget();
 }
 
@@ -135,24 +150,17 @@ StatusOr<PrecisionSearch::Tried> PrecisionSearch::search() {
   DSPARK_ASSIGN_OR_RETURN(double first, expectedBudget(allError));
   BudgetSearch budget(request.bound.additive(request.bound.most), first);
   DSPARK_ASSIGN_OR_RETURN(Tried best, tryOut(plainChoices()));
-  std::map<std::vector<int>, double> errors = {{best.choices, 0}};
-  for (int round = 0; round < kCompiled; ++round) {
-    std::vector<int> choices = solvePrecision(regions, values, rule, budget.budget());
-    auto known = errors.find(choices);
-    if (known == errors.end()) {
-      DSPARK_ASSIGN_OR_RETURN(Tried tried, tryOut(choices));
-      known = errors.emplace(choices, tried.worst()).first;
-      if (tried.worst() <= request.bound.most &&
-          secondsOf(regions, values, choices) < secondsOf(regions, values, best.choices)) {
-        best = std::move(tried);
-        bestBudget = budget.budget();
-      }
-    }
-    double found = request.bound.additive(known->second);
-    if (budget.isNear(found) || (choices == all && known->second <= request.bound.most))
-      break;
-    budget.tell(found);
-  }
+  DSPARK_RETURN_IF_ERROR(
+      walkBudgets(budget, kCompiled, [&](const std::vector<int> &choices) -> StatusOr<double> {
+        DSPARK_ASSIGN_OR_RETURN(Tried tried, tryOut(choices));
+        double worst = tried.worst();
+        if (worst <= request.bound.most &&
+            secondsOf(regions, values, choices) < secondsOf(regions, values, best.choices)) {
+          best = std::move(tried);
+          bestBudget = budget.budget();
+        }
+        return worst;
+      }));
   return best;
 }
 

@@ -2,10 +2,12 @@
 // measured where they would run, the solver picks within a budget for expected errors, and plans with what it
 // picked are compiled and run; their true error decides about the next budget, until the bound is used.
 #pragma once
+#include "planning/BudgetSearch.h"
 #include "tools/dspark-compile/CandidatePlans.h"
 #include "tools/dspark-compile/PrecisionProbe.h"
 #include "tools/dspark-compile/PrecisionSolve.h"
 #include <algorithm>
+#include <functional>
 
 namespace dspark {
 
@@ -52,6 +54,8 @@ private:
     double worst() const { return std::max(error, heldOutError); }
   };
   Status measureGains(const std::vector<int> &choices, double allError);
+  using JudgeChoices = std::function<StatusOr<double>(const std::vector<int> &choices)>;
+  Status walkBudgets(BudgetSearch &budget, int most, const JudgeChoices &errorOf);
   StatusOr<double> expectedBudget(double allError);
   StatusOr<Tried> tryOut(std::vector<int> choices) const;
   StatusOr<Tried> search();
