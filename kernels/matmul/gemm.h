@@ -16,9 +16,8 @@ namespace dspark {
 
 inline constexpr int64_t kPanel = 16; // columns
 
-inline constexpr int64_t kMaxTileRows = 192;
-inline constexpr int64_t kBlockTerms =
-    256; // terms of the sum that are added up before the next rows are taken
+inline constexpr int64_t kMaxTileRows = 256;
+inline constexpr int64_t kBlockTerms = 512; // terms of the sum that are added up at a time, at most
 inline constexpr int64_t kCopyStride =
     kBlockTerms + 16; // no multiple of a page, so that rows lie in different cache sets
 inline constexpr int64_t kGemmCopyFloats = kMaxTileRows * kCopyStride;

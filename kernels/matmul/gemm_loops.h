@@ -1,13 +1,16 @@
 // The loops of gemm.h, included once per ISA level.
 //
-//   for each block of K (256 terms: a panel's part stays in L1, 16 KiB)
-//     for each group of P panels, or several when the sum is short
-//       for each block of R rows: R x 16P sums in registers, R broadcasts and P panel rows per term
+//   for each block of K (R rows of its terms stay in the L1 cache, 12 KiB)
+//     for each band of panels (its part of B stays in L2, 128 KiB)
+//       for each block of R rows
+//         for each group of P panels: R x 16P sums in registers, R broadcasts and P panel rows per term
+//
+// That the panels pass by and the rows stay is worth 3 to 8 % of the peak over the reverse (L1 holds a panel's
+// 256 terms, rows pass by): sums are longer, and less of L1 is needed, half of which may be a neighbour's.
 //
 // AVX2 has 16 registers: R = 6, P = 1 keeps 12 sums, 2 panel vectors and a broadcast. AVX-512 has 32: R = 12,
-// P = 2 keeps
-// 24. With few rows there is nothing to reuse, so P grows until enough independent sums (8) cover the latency
-// of the multiply-add, and K is not cut.
+// P = 2 keeps 24. With few rows there is nothing to reuse, so P grows until enough independent sums (8) cover
+// the latency of the multiply-add, and K is not cut.
 #pragma once
 #include "kernels/common/contract.h"
 #include "kernels/matmul/activate_loops.h"
@@ -21,21 +24,28 @@ using namespace simd;
 constexpr int kVectors = int(kPanel) / kLanes; // per panel row
 #if defined(__AVX512F__)
 constexpr int kRowBlock = 12;
+constexpr int64_t kTerms = kBlockTerms / 2; // of a block of K
 constexpr int panelsFor(int rows) { return rows == 1 ? 8 : rows <= 3 ? 4 : 2; }
 #elif defined(__AVX2__)
 constexpr int kRowBlock = 6;
+constexpr int64_t kTerms = kBlockTerms;
 constexpr int panelsFor(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 #else
 constexpr int kRowBlock = 2;
+constexpr int64_t kTerms = kBlockTerms;
 constexpr int panelsFor(int) { return 1; }
 #endif
 
-// Rows of one register tile and where it stands in the tile.
+constexpr int64_t kBandFloats = 32 * 1024; // of B, that one band of panels has in a block of K
+
+// Where a register tile stands in the tile, and what it prefetches.
 struct Corner {
   int64_t row, column;
+  int64_t bandColumn;                       // where its band begins
   int64_t firstTap, taps, firstTerm, terms; // of this block of K
   bool isFirst, isLast;                     // block of K
-  int64_t ahead, aheadCount; // which rows of each kAhead of the next panels this row block prefetches
+  int64_t bandFloats;        // from a panel of this band to its like in the next
+  int64_t ahead, aheadCount; // which rows of each kAhead of the next band's panel this row block prefetches
 };
 constexpr int64_t kAhead = 32; // terms
 
@@ -87,9 +97,11 @@ __attribute__((noinline)) void finishEdge(const float *sums, int rows, int vecto
   }
 }
 
-// R rows by V vectors of columns; V < P * kVectors where the last vectors hold only padding.
+// R rows by V vectors of columns; V < P * kVectors where the last vectors hold only padding. `isLastOfBand`:
+// the next register tile is of the next rows.
 template <int R, int P, int V>
-DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, float *const (&c)[R]) {
+DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, float *const (&c)[R],
+                              bool isLastOfBand) {
   vf sum[R][V];
   int64_t left = tile.columns - at.column;
   bool isFull = left >= int64_t(V) * kLanes;
@@ -99,9 +111,11 @@ DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, float *con
       const float *y = c[i / V] + at.column + (i % V) * kLanes;
       sum[i / V][i % V] = isFull ? load(y) : loadLanes(y, lanesOf(left, i % V));
     });
-  // Long rows of C lie a page or more apart, where no hardware prefetcher follows.
-  if (at.row + 2 * R <= tile.rows)
-    unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(tile.c[at.row + R + i] + at.column, 1); });
+  // The next sums. Long rows of C lie a page or more apart, where no hardware prefetcher follows.
+  if (!isLastOfBand)
+    unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(c[i] + at.column + P * kPanel, 1); });
+  else if (at.row + 2 * R <= tile.rows)
+    unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(tile.c[at.row + R + i] + at.bandColumn, 1); });
   const float *panel = tile.b + at.column / kPanel * tile.panelStride;
   for (int64_t t = at.firstTap; t < at.firstTap + at.taps; ++t) {
     const float *a[R];
@@ -110,7 +124,7 @@ DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, float *con
         panel + (tile.tapOffset ? tile.tapOffset[t] : t * tile.depth * kPanel) + at.firstTerm * kPanel;
     for (int64_t first = 0; first < at.terms; first += kAhead) {
       for (int64_t i = at.ahead; i < at.ahead + at.aheadCount; ++i)
-        __builtin_prefetch(b + P * tile.panelStride + i * kPanel, 0, 2);
+        __builtin_prefetch(b + at.bandFloats + i * kPanel, 0, 2);
       int64_t terms = at.terms - first < kAhead ? at.terms : first + kAhead;
 #pragma clang loop unroll_count(4)
       for (int64_t k = first; k < terms; ++k, b += kPanel) {
@@ -138,7 +152,7 @@ __attribute__((noinline)) void registerTiles(const GemmTile &tile, Corner at, in
   float *c[R];
   unroll<R>(DSPARK_LAMBDA { c[i] = tile.c[at.row + i]; });
   for (; count > 0; --count, at.column += P * kPanel)
-    registerTile<R, P, V>(tile, at, c);
+    registerTile<R, P, V>(tile, at, c, count == 1);
 }
 
 // P is the largest group of panels, a power of two; `panels` one that is no larger.
@@ -174,21 +188,22 @@ void blockOfTerms(const GemmTile &tile, Corner at) {
   int largest = int((tile.rows + blocks - 1) / blocks);
   int64_t panels = (tile.columns + kPanel - 1) / kPanel;
   int group = Tiles::panels[largest - 1];
-  // Short sums: several register tiles whose panels stay in L1 together, so that rows are set up once (112 by
-  // 96, 16 terms: 1.4 times as fast).
-  int64_t terms = at.taps * at.terms, together = terms > 0 ? kBlockTerms / terms : 1;
-  for (int64_t p = 0, count; p < panels; p += group * count) {
+  int64_t terms = at.taps * at.terms, panelsOfBand = terms > 0 ? kBandFloats / (kPanel * terms) : panels;
+  for (int64_t p = 0, count, full; p < panels; p += group * count) {
     while (group > panels - p)
       group /= 2;
-    count = (tile.columns / kPanel - p) / group;
-    count = count > together ? together : count;
+    count = panelsOfBand / group;
+    full = (tile.columns / kPanel - p) / group;
+    count = count > full ? full : count;
     count = count < 1 ? 1 : count;
-    at.column = p * kPanel;
+    at.column = at.bandColumn = p * kPanel;
     int64_t rest = tile.rows;
     at.row = 0;
-    // The row blocks share in fetching the next group of panels into the L2 cache: large weights come from
-    // memory (49 rows by 512 columns, 9 taps of 512: 4 % less time).
-    at.aheadCount = blocks > 1 && count == 1 && p + 2 * group <= panels ? (kAhead + blocks - 1) / blocks : 0;
+    // The row blocks share in fetching the next band into the L2 cache: large weights come from memory (49
+    // rows by 512 columns, 9 taps of 512: 4 % less time). Short sums have small weights.
+    bool fetches = blocks > 1 && terms >= 2 * kAhead && p + 2 * group * count <= panels;
+    at.bandFloats = group * count * tile.panelStride;
+    at.aheadCount = fetches ? (kAhead + blocks - 1) / blocks : 0;
     for (int64_t block = blocks; block > 0; --block) {
       int64_t rows = (rest + block - 1) / block;
       at.ahead = (blocks - block) * at.aheadCount % kAhead;
@@ -199,9 +214,9 @@ void blockOfTerms(const GemmTile &tile, Corner at) {
   }
 }
 
-// One block of a long sum over taps: as many taps as have about kBlockTerms terms.
+// One block of a long sum over taps: as many taps as have about kTerms terms.
 void blocksOfTaps(const GemmTile &tile, Corner at) {
-  int64_t perBlock = tile.depth < kBlockTerms ? kBlockTerms / tile.depth : 1;
+  int64_t perBlock = tile.depth < kTerms ? kTerms / tile.depth : 1;
   int64_t blocks = (tile.taps + perBlock - 1) / perBlock, begin = 0;
   for (int64_t left = blocks; left > 0; --left) {
     at.firstTap = begin;
@@ -223,7 +238,7 @@ bool gathersRows(const GemmTile &tile) {
 
 // The same for one long tap.
 void blocksOfDepth(const GemmTile &tile, Corner at) {
-  int64_t blocks = (tile.depth + kBlockTerms - 1) / kBlockTerms, begin = 0;
+  int64_t blocks = (tile.depth + kTerms - 1) / kTerms, begin = 0;
   bool gathers = gathersRows(tile);
   const float *rows[kMaxTileRows];
   GemmTile gathered = tile;
@@ -256,8 +271,8 @@ void gemmTile(const GemmTile &tile) {
   if (tile.rows <= 0 || tile.columns <= 0)
     return;
   // Without reuse of the panel, or when the sum is short, one block will do.
-  Corner whole{0, 0, 0, tile.taps, 0, tile.depth, true, true, 0, 0};
-  if (tile.rows <= kRowBlock || tile.taps * tile.depth <= kBlockTerms + kBlockTerms / 2)
+  Corner whole{0, 0, 0, 0, tile.taps, 0, tile.depth, true, true, 0, 0, 0};
+  if (tile.rows <= kRowBlock || tile.taps * tile.depth <= kTerms + kTerms / 2)
     return blockOfTerms(tile, whole);
   if (tile.taps > 1)
     return blocksOfTaps(tile, whole);
