@@ -5,8 +5,9 @@
 //       for each block of R rows
 //         for each group of P panels: R x 16P sums in registers, R broadcasts and P panel rows per term
 //
-// That the panels pass by and the rows stay is worth 3 to 8 % of the peak over the reverse (L1 holds a panel's
-// 256 terms, rows pass by): sums are longer, and less of L1 is needed, half of which may be a neighbour's.
+// That the panels pass by and the rows stay is worth 3 to 8 % of the peak over the reverse (L1 holds a
+// panel's 256 terms, rows pass by): sums are longer, and less of L1 is needed, half of which may be a
+// neighbour's.
 //
 // AVX2 has 16 registers: R = 6, P = 1 keeps 12 sums, 2 panel vectors and a broadcast. AVX-512 has 32: R = 12,
 // P = 2 keeps 24. With few rows there is nothing to reuse, so P grows until enough independent sums (8) cover
@@ -44,7 +45,8 @@ struct Corner {
   int64_t bandColumn;                       // where its band begins
   int64_t firstTap, taps, firstTerm, terms; // of this block of K
   bool isFirst, isLast;                     // block of K
-  int64_t bandFloats;        // from a panel of this band to its like in the next
+  int64_t nextBlock;                        // floats of B from this block of K to what is multiplied after it
+  int64_t nextBand;                         // the same from a panel of this band to its like in the next
   int64_t ahead, aheadCount; // which rows of each kAhead of the next band's panel this row block prefetches
 };
 constexpr int64_t kAhead = 32; // terms
@@ -124,7 +126,8 @@ DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, float *con
         panel + (tile.tapOffset ? tile.tapOffset[t] : t * tile.depth * kPanel) + at.firstTerm * kPanel;
     for (int64_t first = 0; first < at.terms; first += kAhead) {
       for (int64_t i = at.ahead; i < at.ahead + at.aheadCount; ++i)
-        __builtin_prefetch(b + at.bandFloats + i * kPanel, 0, 2);
+        __builtin_prefetch(
+            reinterpret_cast<const void *>(uintptr_t(b) + uintptr_t(at.nextBand + i * kPanel) * 4), 0, 2);
       int64_t terms = at.terms - first < kAhead ? at.terms : first + kAhead;
 #pragma clang loop unroll_count(4)
       for (int64_t k = first; k < terms; ++k, b += kPanel) {
@@ -181,12 +184,14 @@ using Tiles = RowTiles<0, 1, 2, 3, 4, 5>;
 using Tiles = RowTiles<0, 1>;
 #endif
 
+int64_t panelsOf(const GemmTile &tile) { return (tile.columns + kPanel - 1) / kPanel; }
+
 // All panels and rows of one block of K. Rows are cut into blocks of nearly equal size, so that no block is
 // left with one row.
 void blockOfTerms(const GemmTile &tile, Corner at) {
   int64_t blocks = (tile.rows + kRowBlock - 1) / kRowBlock;
   int largest = int((tile.rows + blocks - 1) / blocks);
-  int64_t panels = (tile.columns + kPanel - 1) / kPanel;
+  int64_t panels = panelsOf(tile);
   int group = Tiles::panels[largest - 1];
   int64_t terms = at.taps * at.terms, panelsOfBand = terms > 0 ? kBandFloats / (kPanel * terms) : panels;
   for (int64_t p = 0, count, full; p < panels; p += group * count) {
@@ -200,10 +205,11 @@ void blockOfTerms(const GemmTile &tile, Corner at) {
     int64_t rest = tile.rows;
     at.row = 0;
     // The row blocks share in fetching the next band into the L2 cache: large weights come from memory (49
-    // rows by 512 columns, 9 taps of 512: 4 % less time). Short sums have small weights.
-    bool fetches = blocks > 1 && terms >= 2 * kAhead && p + 2 * group * count <= panels;
-    at.bandFloats = group * count * tile.panelStride;
-    at.aheadCount = fetches ? (kAhead + blocks - 1) / blocks : 0;
+    // rows by 512 columns, 9 taps of 512: 4 % less time). Short sums have small weights. The last block's
+    // last band fetches what follows the tile in memory, often the next tile's weights.
+    bool isLastBand = p + group * count >= panels;
+    at.nextBand = isLastBand ? at.nextBlock - p * tile.panelStride : group * count * tile.panelStride;
+    at.aheadCount = blocks > 1 && terms >= 2 * kAhead ? (kAhead + blocks - 1) / blocks : 0;
     for (int64_t block = blocks; block > 0; --block) {
       int64_t rows = (rest + block - 1) / block;
       at.ahead = (blocks - block) * at.aheadCount % kAhead;
@@ -218,11 +224,13 @@ void blockOfTerms(const GemmTile &tile, Corner at) {
 void blocksOfTaps(const GemmTile &tile, Corner at) {
   int64_t perBlock = tile.depth < kTerms ? kTerms / tile.depth : 1;
   int64_t blocks = (tile.taps + perBlock - 1) / perBlock, begin = 0;
+  int64_t after = panelsOf(tile) * tile.panelStride / kPanel; // terms to where the tile's panels end
   for (int64_t left = blocks; left > 0; --left) {
     at.firstTap = begin;
     at.taps = (tile.taps - begin + left - 1) / left;
     at.isFirst = left == blocks;
     at.isLast = left == 1;
+    at.nextBlock = (at.isLast ? after - begin * tile.depth : at.taps * tile.depth) * kPanel;
     blockOfTerms(tile, at);
     begin += at.taps;
   }
@@ -239,6 +247,7 @@ bool gathersRows(const GemmTile &tile) {
 // The same for one long tap.
 void blocksOfDepth(const GemmTile &tile, Corner at) {
   int64_t blocks = (tile.depth + kTerms - 1) / kTerms, begin = 0;
+  int64_t after = panelsOf(tile) * tile.panelStride / kPanel; // terms to where the tile's panels end
   bool gathers = gathersRows(tile);
   const float *rows[kMaxTileRows];
   GemmTile gathered = tile;
@@ -251,6 +260,7 @@ void blocksOfDepth(const GemmTile &tile, Corner at) {
     at.isFirst = left == blocks;
     at.isLast = left == 1;
     at.firstTerm = begin;
+    at.nextBlock = (at.isLast ? after - begin : terms) * kPanel;
     if (gathers) {
       for (int64_t r = 0; r < tile.rows; ++r)
         __builtin_memcpy(tile.copy + r * kCopyStride, tile.a[r] + begin, size_t(terms) * sizeof(float));
@@ -271,7 +281,11 @@ void gemmTile(const GemmTile &tile) {
   if (tile.rows <= 0 || tile.columns <= 0)
     return;
   // Without reuse of the panel, or when the sum is short, one block will do.
-  Corner whole{0, 0, 0, 0, tile.taps, 0, tile.depth, true, true, 0, 0, 0};
+  Corner whole = {};
+  whole.taps = tile.taps;
+  whole.terms = tile.depth;
+  whole.isFirst = whole.isLast = true;
+  whole.nextBlock = panelsOf(tile) * tile.panelStride;
   if (tile.rows <= kRowBlock || tile.taps * tile.depth <= kTerms + kTerms / 2)
     return blockOfTerms(tile, whole);
   if (tile.taps > 1)
