@@ -178,9 +178,18 @@ DSPARK_SIMD vf log1pUnit(vf x) {
   return log(u) + (x - (u - 1.0f)) / u;
 }
 
+/// 2^m / (2^m + e^r) with x = m ln2 - r, m whole and |r| <= ln2/2: no branch, and subnormal results have all
+/// their bits. Past 20 it is 1, below -104 it is 0.
 DSPARK_SIMD vf sigmoid(vf x) {
-  vf e = exp(-abs(x));
-  return select(x < 0.0f, e, splat(1)) / (e + 1.0f);
+  vf clamped = select(x < -104.0f, splat(-104.0f), x);
+  clamped = select(clamped > 20.0f, splat(20), clamped);
+  // 2^(m + 64), as 2^m itself may be subnormal.
+  vf shifted = fma(clamped, splat(1.44269504088896341f), splat(kExpShift + 64)),
+     m = shifted - (kExpShift + 64);
+  vf power = fromBits(bits(shifted) << 23) * 0x1p-64f;
+  vf r = fma(m, splat(-2.12194440e-4f), fma(m, splat(0.693359375f), -clamped)), r2 = r * r;
+  vf p = fma(expTail(r, r2), r2, r + 1.0f);
+  return power / (power + p);
 }
 
 /// e^r - 1 for |r| <= ln2/2, good near 0 too.

@@ -39,10 +39,25 @@ DSPARK_SIMD vf activated(const SumEpilogue &epilogue, vf v) {
   }
   return v;
 }
+// `count` is a multiple of kLanes.
 [[maybe_unused]] __attribute__((noinline)) void activateBuffer(float *values, int count,
                                                                const SumEpilogue &epilogue) {
-  for (int i = 0; i < count; i += kLanes)
-    store(values + i, activated(epilogue, load(values + i)));
+  auto all = [&](auto f) __attribute__((always_inline)) {
+#pragma clang loop unroll(disable)
+    for (int i = 0; i < count; i += kLanes)
+      store(values + i, f(load(values + i)));
+  };
+  switch (epilogue.activation) {
+  // Loops of their own, without a choice in them, for what networks have.
+  case Activation::Sigmoid:
+    return all([](vf x) { return sigmoid(x); });
+  case Activation::Silu:
+    return all([](vf x) { return x * sigmoid(x); });
+  case Activation::Gelu:
+    return all([](vf x) { return gelu(x); });
+  default:
+    return all([&](vf x) { return activated(epilogue, x); });
+  }
 }
 
 // The frequent and cheap functions act on the registers; the others, which would take too much code in every
