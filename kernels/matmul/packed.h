@@ -28,7 +28,7 @@ inline constexpr int64_t kPackedRows = 128;    // rows of one tile
 inline constexpr int64_t kRowNumberBytes = 16; // after a step's codes
 
 /// Rows of A quantised to 8 bits: per row and step of 32 terms a record of
-///   codeBytes  codes: [32], or [32] h and [32] l where a code is 16 h + l (PackedOps::codeBytes)
+///   codeBytes  codes: [32] bytes, or [32] words in an order of their own (PackedOps::codeBytes)
 ///   f32        scale, at least amax / 127
 ///   f32[2]     of each half step (formats with two scales a step) or of the whole one (first entry): the sum
 ///   of
@@ -95,7 +95,7 @@ struct PackedOps {
   void (*tile)(const PackedTile &);
   /// Quantises one row of k terms; terms up to the end of the last step become 0.
   void (*quantize)(const float *row, int64_t k, const PackedFormat &format, const QuantizedRows &out);
-  /// Bytes of a row's codes per step: 32, or 64 where they are split for weights of 8 bits.
+  /// Bytes of a row's codes per step: 32, or 64 where they are words for weights of 8 bits.
   int64_t (*codeBytes)(const PackedFormat &format);
   /// The k weights of one of a panel's columns.
   void (*column)(const PackedFormat &format, const uint8_t *panel, int64_t column, int64_t k, float *out);

@@ -31,7 +31,7 @@ struct Ahead {
 };
 
 // Beyond so many rows codes are unpacked once for all, where that pays (AVX2, cycles for a row and step at
-// 64 rows, here and by chunks: U4 18.3, 18.6; U8 35, 39; U5 30, 23; U6 27, 25).
+// 64 rows, here and by chunks: U4 18.3, 18.6; U8 31, 32; U5 30, 23; U6 27, 25).
 constexpr int64_t mostFewRows(CodeKind kind) {
   return kind == CodeKind::U4 || kind == CodeKind::U8 ? kPackedRows : 8;
 }

@@ -4,18 +4,19 @@
 // enough those pairs are added up in 16 bits over `kSafe` quads before they are widened: 2 * 15 * 127 * 8
 // fits for codes up to 15, 4 quads for codes up to 31, 2 for codes up to 63. Sums of codes up to 31 that
 // start at -16 times the row's terms, which its record holds, are those of codes from -16 to 15: 8 quads fit,
-// as 16 bits hold the result whatever overflowed on the way to it. For codes of 8 bits the rows are split
-// when they are quantised, x = 16 h + l with |h|, |l| <= 8, and 2 * 255 * 8 * 8 fits again: 4 instructions
-// for 32 products, where signed codes (|w| times x with w's sign) take 4 and 6 more for the codes. AVX-512
-// has vpdpbusd, which adds in 32 bits. The baseline widens both sides to 16 bits.
+// as 16 bits hold the result whatever overflowed on the way to it. For codes of 8 bits both sides are 16-bit
+// words, multiplied in pairs into 32 bits (vpmaddwd), the terms of a quad as 0 with 2 and 1 with 3, which is
+// how one `and` and one shift make them of bytes: 4 instructions for 32 products. (So do rows split into 16
+// h + l, whose sums fit 16 bits again, but take more to finish a step, and 16 registers hold two of them
+// where they hold four of these: 8 rows take 1.1 times as long.) AVX-512 has vpdpbusd, which adds in 32 bits.
+// The baseline widens both sides to 16 bits.
 #pragma once
 #include "kernels/matmul/packed_codes.h"
 
 namespace dspark {
 namespace {
 
-// Bytes of a row's codes per step: AVX2 has [32] h and [32] l for codes of 8 bits.
-constexpr int kSplitBy = 16;
+// Bytes of a row's codes per step: AVX2 has words for codes of 8 bits, (0, 2, 1, 3) of every quad.
 #if defined(__AVX2__) && !defined(__AVX512F__)
 constexpr int64_t kWideCodeBytes = 2 * kStepTerms;
 #else
@@ -28,7 +29,14 @@ constexpr int64_t rowCodeBytes(int max) { return max > 63 ? kWideCodeBytes : kSt
 constexpr int kCentre = 16, kStartAt = 12;
 constexpr bool isCentred(int max, int quads) { return max > 15 && max <= 31 && quads == kQuads; }
 
-// Four 8-bit terms of a row.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// Of every quad of codes two as words: terms 0 and 2, or 1 and 3.
+template <int Odd> DSPARK_SIMD __m256i codeWords(__m256i codes) {
+  return Odd ? _mm256_srli_epi16(codes, 8) : _mm256_and_si256(codes, _mm256_set1_epi16(255));
+}
+#endif
+
+// Four bytes of a row's codes.
 DSPARK_SIMD int32_t fourTerms(const int8_t *x) {
   int32_t four;
   __builtin_memcpy(&four, x, sizeof(four));
@@ -57,24 +65,23 @@ DSPARK_SIMD void products(const uint8_t *lines, const int8_t *const (&x)[R], vi 
 #elif defined(__AVX2__)
   const __m256i one = _mm256_set1_epi16(1);
   if constexpr (Max > 63) {
-    __m256i high[R][2], low[R][2];
+    __m256i sum[R][2];
     unroll<Count>([&](auto q) __attribute__((always_inline)) {
       __m256i w[2] = {quad<K, First + q>(lines), quad<K, First + q>(lines + 32)};
-      unroll<R>([&](auto r) __attribute__((always_inline)) {
-        __m256i h = _mm256_set1_epi32(fourTerms(x[r] + 4 * (First + q)));
-        __m256i l = _mm256_set1_epi32(fourTerms(x[r] + kStepTerms + 4 * (First + q)));
-        unroll<2>(DSPARK_LAMBDA {
-          __m256i ofHigh = _mm256_maddubs_epi16(w[i], h), ofLow = _mm256_maddubs_epi16(w[i], l);
-          high[r][i] = q == 0 ? ofHigh : _mm256_add_epi16(high[r][i], ofHigh);
-          low[r][i] = q == 0 ? ofLow : _mm256_add_epi16(low[r][i], ofLow);
-          asm volatile("" : "+x"(high[r][i]), "+x"(low[r][i])); // in order, see below
+      unroll<2>([&](auto odd) __attribute__((always_inline)) {
+        __m256i words[2];
+        unroll<2>(DSPARK_LAMBDA { words[i] = codeWords<odd>(w[i]); });
+        unroll<R>([&](auto r) __attribute__((always_inline)) {
+          __m256i two = _mm256_set1_epi32(fourTerms(x[r] + 8 * (First + q) + 4 * odd));
+          unroll<2>(DSPARK_LAMBDA {
+            __m256i product = _mm256_madd_epi16(words[i], two);
+            sum[r][i] = q == 0 && odd == 0 ? product : _mm256_add_epi32(sum[r][i], product);
+            asm volatile("" : "+x"(sum[r][i])); // in order, see below
+          });
         });
       });
     });
-    unroll<R * 2>(DSPARK_LAMBDA {
-      __m256i sixteen = _mm256_madd_epi16(high[i / 2][i % 2], _mm256_set1_epi16(kSplitBy));
-      out[i / 2][i % 2] = vi(_mm256_add_epi32(sixteen, _mm256_madd_epi16(low[i / 2][i % 2], one)));
-    });
+    unroll<R * 2>(DSPARK_LAMBDA { out[i / 2][i % 2] = vi(sum[i / 2][i % 2]); });
   } else if constexpr (isCentred(Max, Count)) {
     __m256i pairs[R][2], start[R];
     unroll<R>(DSPARK_LAMBDA { start[i] = _mm256_set1_epi32(fourTerms(x[i] + kStepTerms + kStartAt)); });
@@ -181,16 +188,14 @@ DSPARK_SIMD void addGroup(const uint8_t *lines, const RowCursors<Max, R> &rows, 
   });
 }
 
-// As many rows as the registers hold: AVX2 needs 2 vectors a row, twice where 16-bit sums are widened midway
-// or rows are split.
+// As many rows as the registers hold: AVX2 needs 2 vectors a row, twice where 16-bit sums are widened midway.
 #if defined(__AVX512F__)
 constexpr int rowsAtOnce(CodeKind kind, int, int) { return kind == CodeKind::U8 ? 8 : 4; }
 #elif defined(__AVX2__)
 constexpr int rowsAtOnce(CodeKind, int max, int groups) {
-  return max > 63                                                                  ? 2
-         : max > 15 && groups * max <= 48 && !isCentred(max, int(kQuads) / groups) ? 3
-         : max <= 15                                                               ? 6
-                                                                                   : 4;
+  if (max <= 15)
+    return 6;
+  return max <= 63 && groups * max <= 48 && !isCentred(max, int(kQuads) / groups) ? 3 : 4;
 }
 #else
 constexpr int rowsAtOnce(CodeKind, int, int) { return 2; }

@@ -33,6 +33,7 @@ struct Chunk {
 
 typedef uint8_t vbyte __attribute__((ext_vector_type(kLanes), aligned(1)));
 typedef int8_t vsbyte __attribute__((ext_vector_type(kLanes), aligned(1)));
+typedef int16_t vsword __attribute__((ext_vector_type(kLanes), aligned(1)));
 typedef uint16_t vword __attribute__((ext_vector_type(kLanes), aligned(1)));
 typedef int32_t vwords __attribute__((ext_vector_type(kLanes), aligned(1)));
 
