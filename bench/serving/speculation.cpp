@@ -39,6 +39,14 @@ struct Options : SpeculationBenchOptions {
   size_t prompts = 16;
   int threads = 1;
   int32_t leastMatch = llm::LookupOptions().leastMatch;
+  bool likeliest = false;
+
+  llm::LookupOptions lookup(int32_t longest) const {
+    llm::LookupOptions lookup{.leastMatch = leastMatch, .longestDraft = longest};
+    if (likeliest)
+      lookup.continuation = llm::LookupOptions::Continuation::Likeliest;
+    return lookup;
+  }
   bool replays = false;
 };
 
@@ -52,11 +60,10 @@ std::function<double()> clockFor(int threads) {
                       : [] { return secondsOf(CLOCK_MONOTONIC); };
 }
 
-MakeSource lookupSource(int32_t leastMatch) {
+MakeSource lookupSource(const Options &options) {
   return [=](int32_t, int32_t longest) -> StatusOr<llm::SpeculationSource> {
     llm::SpeculationSource source;
-    source.drafter = std::make_unique<llm::LookupDrafter>(
-        llm::LookupOptions{.leastMatch = leastMatch, .longestDraft = longest});
+    source.drafter = std::make_unique<llm::LookupDrafter>(options.lookup(longest));
     return source;
   };
 }
@@ -88,12 +95,12 @@ MakeSource planSource(const Options &options, llm::PlanModel &model) {
 StatusOr<bool> replay(const Options &options, llm::PlanModel &model, const std::string &set,
                       const Prompts &prompts, const llm::CostTable &steps) {
   ReplayModel repeating(model.facts(), steps);
-  const MakeSource lookup = lookupSource(options.leastMatch);
+  const MakeSource lookup = lookupSource(options);
   SpeculationBench real(options, model, clockFor(options.threads), lookup);
   DSPARK_ASSIGN_OR_RETURN(Way plain, real.plainWay(std::ranges::max(options.sequences)));
   Answers answers;
   DSPARK_RETURN_IF_ERROR(real.answer(plain, prompts, answers).status());
-  LookupOracle oracle({.leastMatch = options.leastMatch, .longestDraft = kLongestLookup});
+  LookupOracle oracle(options.lookup(kLongestLookup));
   for (size_t i = 0; i < prompts.size(); ++i) {
     repeating.know(prompts[i], answers[i]);
     DSPARK_RETURN_IF_ERROR(oracle.know(prompts[i], answers[i]));
@@ -133,7 +140,7 @@ StatusOr<bool> runAll(Options options) {
   DSPARK_ASSIGN_OR_RETURN(auto language, llm::LanguageModel::open(std::move(program), model));
   options.stops = language.tokenizer->spec().stop;
   SpeculationBench bench(options, *language.model, clockFor(options.threads),
-                         options.drafter.empty() ? lookupSource(options.leastMatch)
+                         options.drafter.empty() ? lookupSource(options)
                                                  : planSource(options, *language.model));
   std::optional<llm::CostTable> steps;
   if (options.replays && !options.steps.empty()) {
@@ -183,6 +190,7 @@ int main(int argc, char **argv) {
   app.add_option("--threads", options.threads, "default 1")->check(CLI::Range(1, 1024));
   app.add_option("--least-match", options.leastMatch, "tokens that must have occurred before (default 2)")
       ->check(CLI::PositiveNumber);
+  app.add_flag("--likeliest", options.likeliest, "what followed most often instead of last");
   app.add_option("--rounds", options.rounds, "that count (default 3)")->check(CLI::PositiveNumber);
   app.add_option("--repeats", options.repeats, "of the prompts in a round (default 1)")
       ->check(CLI::Range(1, 1000));
