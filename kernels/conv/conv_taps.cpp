@@ -1,4 +1,5 @@
 #include "kernels/conv/conv_taps.h"
+#include "kernels/common/shares.h"
 #include <algorithm>
 #include <cstring>
 
@@ -63,8 +64,13 @@ void ConvGather::separateTaps(const Run &run, int64_t count, const float **a) co
         }
         const float *line = x + ((run.n * c.in[0] + i0) * c.in[1] + i1) * c.in[2] * c.inChannels;
         int64_t i2 = run.o2 * axis[2].inStep + axis[2].offset[t2];
-        for (int64_t j = 0; j < run.length; ++j, i2 += axis[2].inStep)
-          row[j] = i2 >= 0 && i2 < c.in[2] ? line + i2 * c.inChannels : zeros;
+        // Pixels [begin, end) lie inside the line.
+        int64_t step = axis[2].inStep, begin = i2 < 0 ? std::min(ceilOf(-i2, step), run.length) : 0,
+                end = i2 < c.in[2] ? std::clamp(ceilOf(c.in[2] - i2, step), begin, run.length) : begin;
+        std::fill(row, row + begin, zeros);
+        for (int64_t j = begin; j < end; ++j)
+          row[j] = line + (i2 + j * step) * c.inChannels;
+        std::fill(row + end, row + run.length, zeros);
       }
     }
 }

@@ -39,10 +39,9 @@ constexpr int panelsFor(int) { return 1; }
 
 constexpr int64_t kBandFloats = 32 * 1024; // of B, that one band of panels has in a block of K
 
-// Where a register tile stands in the tile, and what it prefetches.
+// Where a block of rows and a band of panels stand in the tile, and what is fetched for later.
 struct Corner {
   int64_t row, column;
-  int64_t bandColumn;                       // where its band begins
   int64_t firstTap, taps, firstTerm, terms; // of this block of K
   bool isFirst, isLast;                     // block of K
   int64_t nextBlock;                        // floats of B from this block of K to what is multiplied after it
@@ -59,34 +58,35 @@ DSPARK_SIMD int64_t lanesOf(int64_t left, int v) {
 
 // All lanes are columns of the result.
 template <int R, int V>
-DSPARK_SIMD void finish(vf (&sum)[R][V], const GemmTile &tile, const Corner &at, float *const (&c)[R]) {
-  if (at.isLast) {
+DSPARK_SIMD void finish(vf (&sum)[R][V], const GemmTile &tile, bool isLast, int64_t column,
+                        float *const (&c)[R]) {
+  if (isLast) {
     if (tile.scale)
       unroll<R * V>(DSPARK_LAMBDA {
-        sum[i % R][i / R] = sum[i % R][i / R] * load(tile.scale + at.column + (i / R) * kLanes);
+        sum[i % R][i / R] = sum[i % R][i / R] * load(tile.scale + column + (i / R) * kLanes);
       });
     if (tile.bias)
       unroll<R * V>(DSPARK_LAMBDA {
-        sum[i % R][i / R] = sum[i % R][i / R] + load(tile.bias + at.column + (i / R) * kLanes);
+        sum[i % R][i / R] = sum[i % R][i / R] + load(tile.bias + column + (i / R) * kLanes);
       });
     if (tile.residual)
       unroll<R * V>(DSPARK_LAMBDA {
-        const float *residual = tile.residual + (c[i / V] - tile.c[0]) + at.column;
+        const float *residual = tile.residual + (c[i / V] - tile.c[0]) + column;
         sum[i / V][i % V] = sum[i / V][i % V] + load(residual + (i % V) * kLanes);
       });
     activate(sum, tile.epilogue);
   }
-  unroll<R * V>(DSPARK_LAMBDA { store(c[i / V] + at.column + (i % V) * kLanes, sum[i / V][i % V]); });
+  unroll<R * V>(DSPARK_LAMBDA { store(c[i / V] + column + (i % V) * kLanes, sum[i / V][i % V]); });
 }
 
 // The same for a tile that reaches beyond the last column, from sums in memory: one function for all sizes.
 __attribute__((noinline)) void finishEdge(const float *sums, int rows, int vectors, const GemmTile &tile,
-                                          const Corner &at) {
+                                          bool isLast, int64_t firstRow, int64_t firstColumn) {
   for (int i = 0; i < rows * vectors; ++i) {
-    int64_t row = at.row + i / vectors, column = at.column + int64_t(i % vectors) * kLanes;
+    int64_t row = firstRow + i / vectors, column = firstColumn + int64_t(i % vectors) * kLanes;
     int64_t lanes = lanesOf(tile.columns - column, 0);
     vf v = load(sums + i * kLanes);
-    if (at.isLast) {
+    if (isLast) {
       if (tile.scale)
         v = v * loadLanes(tile.scale + column, lanes);
       if (tile.bias)
@@ -102,23 +102,23 @@ __attribute__((noinline)) void finishEdge(const float *sums, int rows, int vecto
 // R rows by V vectors of columns; V < P * kVectors where the last vectors hold only padding. `isLastOfBand`:
 // the next register tile is of the next rows.
 template <int R, int P, int V>
-DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, float *const (&c)[R],
+DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, int64_t column, float *const (&c)[R],
                               bool isLastOfBand) {
   vf sum[R][V];
-  int64_t left = tile.columns - at.column;
+  int64_t left = tile.columns - column;
   bool isFull = left >= int64_t(V) * kLanes;
   unroll<R * V>(DSPARK_LAMBDA { sum[i / V][i % V] = splat(0); });
   if (!at.isFirst)
     unroll<R * V>(DSPARK_LAMBDA {
-      const float *y = c[i / V] + at.column + (i % V) * kLanes;
+      const float *y = c[i / V] + column + (i % V) * kLanes;
       sum[i / V][i % V] = isFull ? load(y) : loadLanes(y, lanesOf(left, i % V));
     });
   // The next sums. Long rows of C lie a page or more apart, where no hardware prefetcher follows.
   if (!isLastOfBand)
-    unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(c[i] + at.column + P * kPanel, 1); });
+    unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(c[i] + column + P * kPanel, 1); });
   else if (at.row + 2 * R <= tile.rows)
-    unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(tile.c[at.row + R + i] + at.bandColumn, 1); });
-  const float *panel = tile.b + at.column / kPanel * tile.panelStride;
+    unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(tile.c[at.row + R + i] + at.column, 1); });
+  const float *panel = tile.b + column / kPanel * tile.panelStride;
   for (int64_t t = at.firstTap; t < at.firstTap + at.taps; ++t) {
     const float *a[R];
     unroll<R>(DSPARK_LAMBDA { a[i] = tile.a[t * tile.aStride + at.row + i] + at.firstTerm; });
@@ -143,19 +143,19 @@ DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, float *con
     }
   }
   if (isFull)
-    return finish(sum, tile, at, c);
+    return finish(sum, tile, at.isLast, column, c);
   float sums[R * V * kLanes];
   unroll<R * V>(DSPARK_LAMBDA { store(sums + i * kLanes, sum[i / V][i % V]); });
-  finishEdge(sums, R, V, tile, at);
+  finishEdge(sums, R, V, tile, at.isLast, at.row, column);
 }
 
 // `count` register tiles side by side, for the same rows.
 template <int R, int P, int V>
-__attribute__((noinline)) void registerTiles(const GemmTile &tile, Corner at, int64_t count) {
+__attribute__((noinline)) void registerTiles(const GemmTile &tile, const Corner &at, int64_t count) {
   float *c[R];
   unroll<R>(DSPARK_LAMBDA { c[i] = tile.c[at.row + i]; });
-  for (; count > 0; --count, at.column += P * kPanel)
-    registerTile<R, P, V>(tile, at, c, count == 1);
+  for (int64_t column = at.column; count > 0; --count, column += P * kPanel)
+    registerTile<R, P, V>(tile, at, column, c, count == 1);
 }
 
 // P is the largest group of panels, a power of two; `panels` one that is no larger.
@@ -201,7 +201,7 @@ void blockOfTerms(const GemmTile &tile, Corner at) {
     full = (tile.columns / kPanel - p) / group;
     count = count > full ? full : count;
     count = count < 1 ? 1 : count;
-    at.column = at.bandColumn = p * kPanel;
+    at.column = p * kPanel;
     int64_t rest = tile.rows;
     at.row = 0;
     // The row blocks share in fetching the next band into the L2 cache: large weights come from memory (49

@@ -151,11 +151,7 @@ void writeSums(const GemmTile &tile, bool isLast, int64_t row, int64_t column, f
   eachVector(tile, row, column, sums, [&](int64_t r, int64_t c, int64_t lanes, float *from) {
     if (!isLast)
       return storeLanes(tile.c[r] + c, load(from), lanes);
-    Corner at = {};
-    at.row = r;
-    at.column = c;
-    at.isLast = true;
-    finishEdge(from, 1, 1, tile, at);
+    finishEdge(from, 1, 1, tile, true, r, c);
   });
 }
 
