@@ -94,9 +94,17 @@ Value ScalarMath::log1p(Value x) {
 }
 
 // 1 / (1 + e^-|x|) or e^-|x| / (1 + e^-|x|): nothing overflows, and small results keep their digits.
+// 2^m / (2^m + e^r) with x = m ln2 - r, as vector_math.h has it; 2^m, which may be subnormal, is made 2^64
+// times too large first.
 Value ScalarMath::sigmoid(Value x) {
-  Value e = exp(neg(abs(x)));
-  return div(select(cmp(Cmp::OLT, x, constant(0)), e, constant(1)), add(constant(1), e));
+  constexpr float kShift = 12582912.0f + 127 + 64;
+  Value clamped = clamp(x, -104.0f, 20.0f);
+  Value shifted = fma(clamped, constant(1.44269504088896341f), constant(kShift));
+  Value m = sub(shifted, constant(kShift));
+  Value power = mul(fromBits(shiftLeft(bits(shifted), 23)), constant(0x1p-64f));
+  Value r = fma(m, constant(kLn2Low), fma(m, constant(kLn2High), neg(clamped))), r2 = mul(r, r);
+  Value p = fma(expTail(r, r2), r2, add(r, constant(1)));
+  return div(power, add(power, p));
 }
 
 // t / (t + 2) with t = e^2|x| - 1 = (2^n - 1) + 2^n (e^r - 1); past 9.02 it is 1.
