@@ -224,13 +224,13 @@ void blockOfTerms(const GemmTile &tile, Corner at) {
 void blocksOfTaps(const GemmTile &tile, Corner at) {
   int64_t perBlock = tile.depth < kTerms ? kTerms / tile.depth : 1;
   int64_t blocks = (tile.taps + perBlock - 1) / perBlock, begin = 0;
-  int64_t after = panelsOf(tile) * tile.panelStride / kPanel; // terms to where the tile's panels end
+  const int64_t end = at.nextBlock; // what follows the tile
   for (int64_t left = blocks; left > 0; --left) {
     at.firstTap = begin;
     at.taps = (tile.taps - begin + left - 1) / left;
     at.isFirst = left == blocks;
     at.isLast = left == 1;
-    at.nextBlock = (at.isLast ? after - begin * tile.depth : at.taps * tile.depth) * kPanel;
+    at.nextBlock = at.isLast ? end - begin * tile.depth * kPanel : at.taps * tile.depth * kPanel;
     blockOfTerms(tile, at);
     begin += at.taps;
   }
@@ -247,7 +247,7 @@ bool gathersRows(const GemmTile &tile) {
 // The same for one long tap.
 void blocksOfDepth(const GemmTile &tile, Corner at) {
   int64_t blocks = (tile.depth + kTerms - 1) / kTerms, begin = 0;
-  int64_t after = panelsOf(tile) * tile.panelStride / kPanel; // terms to where the tile's panels end
+  const int64_t end = at.nextBlock; // what follows the tile
   bool gathers = gathersRows(tile);
   const float *rows[kMaxTileRows];
   GemmTile gathered = tile;
@@ -260,7 +260,7 @@ void blocksOfDepth(const GemmTile &tile, Corner at) {
     at.isFirst = left == blocks;
     at.isLast = left == 1;
     at.firstTerm = begin;
-    at.nextBlock = (at.isLast ? after - begin : terms) * kPanel;
+    at.nextBlock = at.isLast ? end - begin * kPanel : terms * kPanel;
     if (gathers) {
       for (int64_t r = 0; r < tile.rows; ++r)
         __builtin_memcpy(tile.copy + r * kCopyStride, tile.a[r] + begin, size_t(terms) * sizeof(float));
