@@ -40,6 +40,7 @@ struct Options : SpeculationBenchOptions {
   int threads = 1;
   int32_t leastMatch = llm::LookupOptions().leastMatch;
   bool likeliest = false;
+  bool replays = false;
 
   llm::LookupOptions lookup(int32_t longest) const {
     llm::LookupOptions lookup{.leastMatch = leastMatch, .longestDraft = longest};
@@ -47,7 +48,6 @@ struct Options : SpeculationBenchOptions {
       lookup.continuation = llm::LookupOptions::Continuation::Likeliest;
     return lookup;
   }
-  bool replays = false;
 };
 
 double secondsOf(clockid_t clock) {

@@ -93,7 +93,6 @@ Value ScalarMath::log1p(Value x) {
   return add(log(u), select(ordinary, lost, constant(0)));
 }
 
-// 1 / (1 + e^-|x|) or e^-|x| / (1 + e^-|x|): nothing overflows, and small results keep their digits.
 // 2^m / (2^m + e^r) with x = m ln2 - r, as vector_math.h has it; 2^m, which may be subnormal, is made 2^64
 // times too large first.
 Value ScalarMath::sigmoid(Value x) {

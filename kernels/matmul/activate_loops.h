@@ -42,21 +42,21 @@ DSPARK_SIMD vf activated(const SumEpilogue &epilogue, vf v) {
 // `count` is a multiple of kLanes.
 [[maybe_unused]] __attribute__((noinline)) void activateBuffer(float *values, int count,
                                                                const SumEpilogue &epilogue) {
-  auto all = [&](auto f) __attribute__((always_inline)) {
+  auto all = [&](const SumEpilogue &chosen) __attribute__((always_inline)) {
 #pragma clang loop unroll(disable)
     for (int i = 0; i < count; i += kLanes)
-      store(values + i, f(load(values + i)));
+      store(values + i, activated(chosen, load(values + i)));
   };
   switch (epilogue.activation) {
-  // Loops of their own, without a choice in them, for what networks have.
+  // Known here, so that the loop has no choice in it: what networks have.
   case Activation::Sigmoid:
-    return all([](vf x) { return sigmoid(x); });
+    return all({Activation::Sigmoid});
   case Activation::Silu:
-    return all([](vf x) { return x * sigmoid(x); });
+    return all({Activation::Silu});
   case Activation::Gelu:
-    return all([](vf x) { return gelu(x); });
+    return all({Activation::Gelu});
   default:
-    return all([&](vf x) { return activated(epilogue, x); });
+    return all(epilogue);
   }
 }
 
