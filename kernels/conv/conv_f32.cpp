@@ -79,8 +79,9 @@ Share shareOf(const State &state, uint32_t tile) {
   return share;
 }
 
+// The tile and those that lie beside it.
 void runTile(const KernelCall &call, const State &state, const GemmOps &ops, const KernelPart &part,
-             uint32_t index) {
+             uint32_t index, int64_t sideBySide) {
   const ConvPlan &conv = state.conv;
   Share share = shareOf(state, index);
   std::byte *scratch = part.scratch;
@@ -97,7 +98,8 @@ void runTile(const KernelCall &call, const State &state, const GemmOps &ops, con
           count = outputs * (share.at.row + 1) / state.grid.rows - first;
   int64_t panels = (conv.outPerGroup + kPanel - 1) / kPanel;
   int64_t column = panels * share.at.column / state.grid.columns * kPanel;
-  int64_t end = std::min(panels * (share.at.column + 1) / state.grid.columns * kPanel, conv.outPerGroup);
+  int64_t end =
+      std::min(panels * (share.at.column + sideBySide) / state.grid.columns * kPanel, conv.outPerGroup);
   if (count <= 0 || end <= column)
     return;
 
@@ -159,8 +161,9 @@ template <Isa isa> void runConvF32(const KernelCall &call, const KernelWork &wor
   if (state.phases.runArrangement(call, state.conv, work, part))
     return;
   TileScope tiles(isa);
-  for (uint32_t tile = part.begin; tile < part.end; ++tile)
-    runTile(call, state, gemmOps(isa), part, tile);
+  state.grid.forEachRun(part.begin, part.end, [&](uint32_t tile, int64_t sideBySide) {
+    runTile(call, state, gemmOps(isa), part, tile, sideBySide);
+  });
 }
 template void runConvF32<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runConvF32<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);

@@ -1,7 +1,7 @@
 // The loops of gemm.h, included once per ISA level.
 //
-//   for each block of K (R rows of its terms stay in the L1 cache, 12 KiB)
-//     for each band of panels (its part of B stays in L2, 128 KiB)
+//   for each block of K (R rows of its terms stay in the L1 cache, 12 or 24 KiB)
+//     for each band of panels (its part of B stays in L2, 128 or 256 KiB)
 //       for each block of R rows
 //         for each group of P panels: R x 16P sums in registers, R broadcasts and P panel rows per term
 //
@@ -25,19 +25,24 @@ using namespace simd;
 constexpr int kVectors = int(kPanel) / kLanes; // per panel row
 #if defined(__AVX512F__)
 constexpr int kRowBlock = 12;
-constexpr int64_t kTerms = kBlockTerms / 2; // of a block of K
 constexpr int panelsFor(int rows) { return rows == 1 ? 8 : rows <= 3 ? 4 : 2; }
 #elif defined(__AVX2__)
 constexpr int kRowBlock = 6;
-constexpr int64_t kTerms = kBlockTerms;
 constexpr int panelsFor(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 #else
 constexpr int kRowBlock = 2;
-constexpr int64_t kTerms = kBlockTerms;
 constexpr int panelsFor(int) { return 1; }
 #endif
 
-constexpr int64_t kBandFloats = 32 * 1024; // of B, that one band of panels has in a block of K
+#if defined(__AVX512F__)
+// Zen 4, weights from memory: hardware fetches all that this needs, asking as well costs 1 to 5 %; half the
+// terms in a block cost 2 to 5 %, half the band 1 %.
+constexpr int64_t kBandFloats = 64 * 1024; // of B, that one band of panels has in a block of K
+constexpr bool kAsksAhead = false;
+#else
+constexpr int64_t kBandFloats = 32 * 1024;
+constexpr bool kAsksAhead = true;
+#endif
 
 // Where a block of rows and a band of panels stand in the tile, and what is fetched for later.
 struct Corner {
@@ -114,9 +119,9 @@ DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, int64_t co
       sum[i / V][i % V] = isFull ? load(y) : loadLanes(y, lanesOf(left, i % V));
     });
   // The next sums. Long rows of C lie a page or more apart, where no hardware prefetcher follows.
-  if (!isLastOfBand)
+  if (kAsksAhead && !isLastOfBand)
     unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(c[i] + column + P * kPanel, 1); });
-  else if (at.row + 2 * R <= tile.rows)
+  else if (kAsksAhead && at.row + 2 * R <= tile.rows)
     unroll<R>(DSPARK_LAMBDA { __builtin_prefetch(tile.c[at.row + R + i] + at.column, 1); });
   const float *panel = tile.b + column / kPanel * tile.panelStride;
   for (int64_t t = at.firstTap; t < at.firstTap + at.taps; ++t) {
@@ -209,7 +214,7 @@ void blockOfTerms(const GemmTile &tile, Corner at) {
     // last band fetches what follows the tile in memory, often the next tile's weights.
     bool isLastBand = p + group * count >= panels;
     at.nextBand = isLastBand ? at.nextBlock - p * tile.panelStride : group * count * tile.panelStride;
-    at.aheadCount = blocks > 1 && terms >= 2 * kAhead ? (kAhead + blocks - 1) / blocks : 0;
+    at.aheadCount = kAsksAhead && blocks > 1 && terms >= 2 * kAhead ? (kAhead + blocks - 1) / blocks : 0;
     for (int64_t block = blocks; block > 0; --block) {
       int64_t rows = (rest + block - 1) / block;
       at.ahead = (blocks - block) * at.aheadCount % kAhead;
@@ -220,9 +225,9 @@ void blockOfTerms(const GemmTile &tile, Corner at) {
   }
 }
 
-// One block of a long sum over taps: as many taps as have about kTerms terms.
+// One block of a long sum over taps: as many taps as have about kBlockTerms terms.
 void blocksOfTaps(const GemmTile &tile, Corner at) {
-  int64_t perBlock = tile.depth < kTerms ? kTerms / tile.depth : 1;
+  int64_t perBlock = tile.depth < kBlockTerms ? kBlockTerms / tile.depth : 1;
   int64_t blocks = (tile.taps + perBlock - 1) / perBlock, begin = 0;
   const int64_t end = at.nextBlock; // what follows the tile
   for (int64_t left = blocks; left > 0; --left) {
@@ -246,7 +251,7 @@ bool gathersRows(const GemmTile &tile) {
 
 // The same for one long tap.
 void blocksOfDepth(const GemmTile &tile, Corner at) {
-  int64_t blocks = (tile.depth + kTerms - 1) / kTerms, begin = 0;
+  int64_t blocks = (tile.depth + kBlockTerms - 1) / kBlockTerms, begin = 0;
   const int64_t end = at.nextBlock; // what follows the tile
   bool gathers = gathersRows(tile);
   const float *rows[kMaxTileRows];
@@ -286,7 +291,7 @@ void gemmTile(const GemmTile &tile) {
   whole.terms = tile.depth;
   whole.isFirst = whole.isLast = true;
   whole.nextBlock = panelsOf(tile) * tile.panelStride;
-  if (tile.rows <= kRowBlock || tile.taps * tile.depth <= kTerms + kTerms / 2)
+  if (tile.rows <= kRowBlock || tile.taps * tile.depth <= kBlockTerms + kBlockTerms / 2)
     return blockOfTerms(tile, whole);
   if (tile.taps > 1)
     return blocksOfTaps(tile, whole);

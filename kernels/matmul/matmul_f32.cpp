@@ -170,8 +170,10 @@ void prepareMatmulDequant(const KernelCall &call, KernelWork &work) { prepareF32
 template <Isa isa> void runMatmulF32(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const State &state = work.get<State>();
   TileScope tiles(isa);
-  for (uint32_t tile = part.begin; tile < part.end; ++tile)
-    runTile(call, state, gemmOps(isa), matmulTile(state.plan, tile), reinterpret_cast<float *>(part.scratch));
+  state.plan.grid.forEachRun(part.begin, part.end, [&](uint32_t tile, int64_t sideBySide) {
+    runTile(call, state, gemmOps(isa), matmulTile(state.plan, tile, sideBySide),
+            reinterpret_cast<float *>(part.scratch));
+  });
 }
 template void runMatmulF32<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runMatmulF32<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);

@@ -90,7 +90,7 @@ void MatmulPlan::offsets(int64_t batch, int64_t &aOffset, int64_t &bOffset) cons
   }
 }
 
-MatmulRange matmulTile(const MatmulPlan &plan, uint32_t tile) {
+MatmulRange matmulTile(const MatmulPlan &plan, uint32_t tile, int64_t sideBySide) {
   const TileGrid &grid = plan.grid;
   int64_t tiles = grid.rows * grid.columns, panels = ceilOf(plan.n, kPanelColumns);
   auto [row, column] = grid.place(tile % tiles);
@@ -99,7 +99,8 @@ MatmulRange matmulTile(const MatmulPlan &plan, uint32_t tile) {
   range.row = plan.m * row / grid.rows;
   range.rows = plan.m * (row + 1) / grid.rows - range.row;
   range.column = panels * column / grid.columns * kPanelColumns;
-  range.columns = std::min(panels * (column + 1) / grid.columns * kPanelColumns, plan.n) - range.column;
+  range.columns =
+      std::min(panels * (column + sideBySide) / grid.columns * kPanelColumns, plan.n) - range.column;
   return range;
 }
 

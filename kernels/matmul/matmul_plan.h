@@ -21,6 +21,19 @@ struct TileGrid {
   Place place(int64_t tile) const {
     return isRowFirst ? Place{tile % rows, tile / rows} : Place{tile / columns, tile % columns};
   }
+  /// Cuts tiles [begin, end) of any number of such grids into runs of tiles that lie side by side, which as
+  /// one read rows of A once: calls f(the first one, how many).
+  template <typename F> void forEachRun(uint32_t begin, uint32_t end, F f) const {
+    for (uint32_t tile = begin, count; tile < end; tile += count) {
+      Place first = place(tile % (rows * columns)), next;
+      count = 0;
+      do {
+        ++count;
+        next = place((tile + count) % (rows * columns));
+      } while (tile + count < end && next.row == first.row && next.column == first.column + count);
+      f(tile, int64_t(count));
+    }
+  }
 };
 /// For `batches` products: by rows (at most maxRows each) and by panels of 16 columns.
 TileGrid cutProduct(int64_t m, int64_t n, int64_t k, int64_t batches, int64_t maxRows);
@@ -46,10 +59,10 @@ struct MatmulPlan {
   void offsets(int64_t batch, int64_t &aOffset, int64_t &bOffset) const;
 };
 
-/// One tile's share.
+/// The share of one tile, or of some that lie side by side.
 struct MatmulRange {
   int64_t batch, row, rows, column, columns;
 };
-MatmulRange matmulTile(const MatmulPlan &plan, uint32_t tile);
+MatmulRange matmulTile(const MatmulPlan &plan, uint32_t tile, int64_t sideBySide = 1);
 
 } // namespace dspark
