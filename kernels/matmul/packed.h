@@ -31,10 +31,10 @@ inline constexpr int64_t kRowNumberBytes = 16; // after a step's codes
 ///   codeBytes  codes: [32] bytes, or [32] words in an order of their own (PackedOps::codeBytes)
 ///   f32        scale, at least amax / 127
 ///   f32[2]     of each half step (formats with two scales a step) or of the whole one (first entry): the sum
-///   of
-///              the codes, negated for zero points, times the scale for ZeroKind::Offset and Value
-///   i16[2]     -16 times the sum of the codes in the first and in the second pair of all quads (for codes of
-///   5 bits)
+///              of the codes, negated for zero points, times the scale for ZeroKind::Offset and Value;
+///              AVX-512 with ZeroKind::Constant: i32[2], that sum times -zeroPoint
+///   i16[2]     -16 times the sum of the codes in the first and in the second pair of all quads (AVX2, for
+///              codes of 5 bits)
 struct QuantizedRows {
   uint8_t *records; // [rows][steps], rows rowBytes() apart
   int64_t steps, codeBytes;

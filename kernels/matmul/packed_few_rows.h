@@ -10,36 +10,50 @@
 namespace dspark {
 namespace {
 
-constexpr int64_t kPrefetchBytes = 2048; // ahead; 1 to 8 KiB are alike
-
 /// Where one pass over a panel asks for what comes after it. A panel that is walked several times is in the
-/// cache from the second pass on; each pass then brings a part of the next panel, so that memory is busy all
-/// the time.
-struct Ahead {
+/// cache from the second pass on; each pass then brings a part of the next panel into L2, as the rows and
+/// this panel fill L1, so that memory is busy all the time. One that is walked once is asked for some KiB
+/// ahead.
+template <int R, int64_t Lines> struct Ahead {
+  // Two rows of 8-bit codes wait for memory, too, but not as one row does (q8_0 101 GOP/s; 87 not asked for,
+  // 77 asked for into L2).
+  static constexpr bool kIsNear = kAheadLocality == 3 || (R <= 4 && Lines == 8);
+  static constexpr int64_t kBytes = kIsNear ? 2048 : 8192; // 1 to 8 and 4 to 16 KiB are alike
+
   const uint8_t *at;
   int64_t lines; // of each step
+  bool isNextPanel;
 
-  Ahead(const PackedTile &tile, const uint8_t *panel, int64_t row, int64_t passes) {
+  Ahead(const PackedTile &tile, const uint8_t *panel, int64_t row, int64_t passes) : isNextPanel(passes > 1) {
     int64_t steps = tile.quantized.steps > 0 ? tile.quantized.steps : 1, perPass = steps * passes * 64;
     lines = (tile.panelBytes + perPass - 1) / perPass;
-    at = panel + tile.panelBytes + row * passes / tile.rows * steps * lines * 64;
+    at = isNextPanel ? panel + tile.panelBytes + row * passes / tile.rows * steps * lines * 64
+                     : panel + kBytes;
   }
   DSPARK_SIMD void next() {
+    if (isNextPanel)
+      ask<2>();
+    else if constexpr (asksAhead(R))
+      ask<kIsNear ? 3 : kAheadLocality>();
+  }
+
+private:
+  template <int Locality> DSPARK_SIMD void ask() {
     for (int64_t i = 0; i < lines; ++i, at += 64)
-      __builtin_prefetch(at, 0, 2); // into L2: the rows and this panel fill L1
+      __builtin_prefetch(at, 0, Locality);
   }
 };
 
 // Beyond so many rows codes are unpacked once for all, where that pays (AVX2, cycles for a row and step at
-// 64 rows, here and by chunks: U4 18.3, 18.6; U8 31, 32; U5 30, 23; U6 27, 25).
+// 64 rows, here and by chunks: U4 18.3, 18.6; U8 31, 32; U5 30, 23; U6 27, 25). With AVX-512, whose pipes for
+// shifts and ands are others than those for products, it never does.
 constexpr int64_t mostFewRows(CodeKind kind) {
-  return kind == CodeKind::U4 || kind == CodeKind::U8 ? kPackedRows : 8;
+  return kHasStarts || kind == CodeKind::U4 || kind == CodeKind::U8 ? kPackedRows : 8;
 }
 
 // Rows [row, row + R) of a panel. Z: the second numbers' kind.
 template <CodeKind K, ScaleKind S, ZeroKind Z, int Groups, int R>
 void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *sums) {
-  constexpr bool kIsOffset = Z == ZeroKind::Offset;
   constexpr int kCount = int(kQuads) / Groups;
   constexpr int64_t kLines = kCodeLines[int(K)];
   const PackedFormat &format = tile.format;
@@ -47,7 +61,7 @@ void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *s
   const int64_t stepsPerBlock = format.blockTerms(tile.k) / kStepTerms, steps = tile.quantized.steps;
   constexpr int64_t kMost = rowsAtOnce(K, maxCode(K), Groups);
   const int64_t passes = (tile.rows + kMost - 1) / kMost;
-  Ahead ahead(tile, panel, row, passes);
+  Ahead<R, kLines> ahead(tile, panel, row, passes);
   RowCursors<maxCode(K), R> rows(tile.quantized, row);
   vf sum[R][kVectors], scale[kVectors], zero[kVectors];
   unroll<R * kVectors>(DSPARK_LAMBDA { sum[i / kVectors][i % kVectors] = splat(0); });
@@ -59,10 +73,7 @@ void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *s
       lines += headerBytes;
       in = 0;
     }
-    if (passes > 1)
-      ahead.next();
-    else // one line more than the codes', for the headers between them
-      unroll<kLines + 1>(DSPARK_LAMBDA { __builtin_prefetch(lines + kPrefetchBytes + 64 * i); });
+    ahead.next();
     unroll<Groups>([&](auto g) __attribute__((always_inline)) {
       int64_t group = isSuper(S) ? in * Groups + g : g;
       unroll<kVectors>(DSPARK_LAMBDA {
@@ -70,7 +81,7 @@ void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *s
         if constexpr (Z != ZeroKind::Constant)
           zero[i] = zeroAt<S>(Z, header, group, groups, i * kLanes);
       });
-      addGroup<K, maxCode(K), kIsOffset, g * kCount, kCount>(lines, rows, scale, zero, sum);
+      addGroup<K, maxCode(K), Z, g * kCount, kCount>(lines, rows, scale, zero, sum);
     });
     rows.next();
   }

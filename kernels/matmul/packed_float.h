@@ -18,7 +18,7 @@ struct PlainWeights { // in scratch
 };
 template <int Bytes> DSPARK_SIMD void askFor(const uint8_t *lines, int64_t k) { // of a weight
   for (int64_t at = 0; at < kFloatChains * Bytes * kPackedColumns; at += 64)
-    __builtin_prefetch(lines + k * Bytes * kPackedColumns + kAheadBytes + at);
+    __builtin_prefetch(lines + k * Bytes * kPackedColumns + kAheadBytes + at, 0, kAheadLocality);
 }
 struct F32Weights : PlainWeights { // in memory
   DSPARK_SIMD void ahead(int64_t k) const { askFor<4>(reinterpret_cast<const uint8_t *>(w), k); }
@@ -90,7 +90,7 @@ DSPARK_SIMD void joinChains(const Weights &w, int first, int64_t terms, const fl
   };
   int64_t k = first;
   for (; k + kAtOnce <= terms; k += kFloatChains) {
-    if (first == 0)
+    if (asksAhead(R) && first == 0)
       w.ahead(k);
     unroll<kAtOnce>(DSPARK_LAMBDA { term(k + i, i); });
   }
@@ -142,23 +142,37 @@ template <typename Weights> void storedStep(const Weights &w, float *out) {
     unroll<kVectors>(DSPARK_LAMBDA { store(out + i * kLanes, w.at(k, i, k % 2)); });
 }
 
-// One or two rows read each weight once: converting it on the way costs less than writing it down first.
-constexpr int64_t kDirectRows = 2;
-template <typename Weights>
-void storedRows(const Weights &w, int64_t terms, const float *const *a, int64_t rows, float *sums) {
-  rows == 1 ? floatRows<1>(w, terms, a, sums) : floatRows<2>(w, terms, a, sums);
+// Few rows make weights on the way, which costs less than writing them down first; AVX-512 has the registers
+// for more of them, and a chunk written down would fill its L1 cache.
+#if defined(__AVX512F__)
+constexpr int kDirectRows = 8;
+#else
+constexpr int kDirectRows = 2;
+#endif
+// Calls f with rows, 1 .. kDirectRows, as a constant.
+template <int R = kDirectRows, typename F> DSPARK_SIMD void withRows(int64_t rows, F f) {
+  if constexpr (R > 1)
+    if (rows < R)
+      return withRows<R - 1>(rows, f);
+  f(std::integral_constant<int, R>());
 }
+
+// With AVX-512 also many: 8 rows at a time run at the multiply-adds' peak.
+constexpr int64_t kMostStoredRows = kDirectRows > 2 ? kPackedRows : kDirectRows;
 
 // Without scales a panel is its terms and nothing else.
 void storedPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   const int64_t termBytes = kCodeLines[int(tile.format.code)] * 64 / kStepTerms;
   for (int64_t done = 0; done < tile.k; done += kChunkTerms) {
     int64_t terms = tile.k - done < kChunkTerms ? tile.k - done : kChunkTerms;
-    const float *a[kDirectRows];
-    for (int64_t r = 0; r < tile.rows; ++r)
-      a[r] = tile.a + r * tile.aRow + done;
-    withStored(tile.format.code, panel + done * termBytes,
-               [&](const auto &w) { storedRows(w, terms, a, tile.rows, sums); });
+    inGroups(tile.rows, kDirectRows, [&](int64_t row, int64_t rows) {
+      const float *a[kDirectRows];
+      for (int64_t r = 0; r < rows; ++r)
+        a[r] = tile.a + (row + r) * tile.aRow + done;
+      withStored(tile.format.code, panel + done * termBytes, [&](const auto &w) {
+        withRows(rows, [&](auto count) { floatRows<count>(w, terms, a, sums + row * kPackedColumns); });
+      });
+    });
   }
 }
 
@@ -185,7 +199,7 @@ void codesStep(const PackedFormat &format, const uint8_t *bytes, const float *sc
   }
 }
 
-// --- one or two rows times codes ---
+// --- few rows times codes ---
 
 /// A chunk of whole steps whose codes are bytes, rows of A from there on, and their sums.
 struct FewRowsChunk {
@@ -248,10 +262,9 @@ void fewCodeRows(const PackedTile &tile, const Chunk &weights, int64_t done, uin
   FewRowsChunk chunk{weights, bytes, tile.format.stepBytes(), tile.format.scalesPerStep(), {}, sums};
   for (int64_t r = 0; r < tile.rows; ++r)
     chunk.a[r] = tile.a + r * tile.aRow + done;
-  if (tile.format.zero == ZeroKind::Offset)
-    tile.rows == 1 ? codeRows<true, 1>(chunk) : codeRows<true, 2>(chunk);
-  else
-    tile.rows == 1 ? codeRows<false, 1>(chunk) : codeRows<false, 2>(chunk);
+  withRows(tile.rows, [&](auto rows) {
+    tile.format.zero == ZeroKind::Offset ? codeRows<true, rows>(chunk) : codeRows<false, rows>(chunk);
+  });
 }
 
 // [terms][16] weights of a chunk.
@@ -271,7 +284,7 @@ void chunkWeights(const PackedFormat &format, const Chunk &chunk, float *out) {
 
 void floatPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   __builtin_memset(sums, 0, size_t(tile.rows * kPackedColumns) * sizeof(float));
-  if (tile.format.isFloat() && tile.rows <= kDirectRows)
+  if (tile.format.isFloat() && tile.rows <= kMostStoredRows)
     return storedPanel(tile, panel, sums);
   float *weights = tile.scratch + 2 * kPackedRows * kPackedColumns;
   const bool isFew = !tile.format.isFloat() && tile.rows > 0 && tile.rows <= kDirectRows;

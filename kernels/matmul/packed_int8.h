@@ -10,8 +10,8 @@ struct QuantizedChunk {
   QuantizedRows rows; // from the chunk's first step on
 };
 
-// Rows [row, row + R) of one chunk. The second number of a group is a zero point, or an offset.
-template <CodeKind K, int Max, bool IsOffset, int Groups, int R>
+// Rows [row, row + R) of one chunk. Z: what a group's second number is.
+template <CodeKind K, int Max, ZeroKind Z, int Groups, int R>
 void int8Rows(const QuantizedChunk &chunk, int64_t row, float *sums) {
   constexpr int kCount = int(kQuads) / Groups;
   const Chunk &weights = chunk.weights;
@@ -26,7 +26,7 @@ void int8Rows(const QuantizedChunk &chunk, int64_t row, float *sums) {
         scale[i] = load(weights.scale[s] + g * kPackedColumns + i * kLanes);
         zero[i] = load(weights.zero[s] + g * kPackedColumns + i * kLanes);
       });
-      addGroup<K, Max, IsOffset, g * kCount, kCount>(weights.lines[s], rows, scale, zero, sum);
+      addGroup<K, Max, Z, g * kCount, kCount>(weights.lines[s], rows, scale, zero, sum);
     });
     rows.next();
   }
@@ -37,28 +37,32 @@ using Int8Rows = void (*)(const QuantizedChunk &, int64_t row, float *sums);
 /// The functions for 1 .. count rows of one form of weights.
 struct RowTable {
   int max;
-  bool isOffset;
+  ZeroKind zero;
   int groups;
   const Int8Rows *rows;
   int count;
 };
 
-template <CodeKind K, int Max, bool IsOffset, int Groups, int... R>
-constexpr Int8Rows kRowFunctions[] = {int8Rows<K, Max, IsOffset, Groups, R + 1>...};
-template <CodeKind K, int Max, bool IsOffset, int Groups, int... R>
+template <CodeKind K, int Max, ZeroKind Z, int Groups, int... R>
+constexpr Int8Rows kRowFunctions[] = {int8Rows<K, Max, Z, Groups, R + 1>...};
+template <CodeKind K, int Max, ZeroKind Z, int Groups, int... R>
 constexpr RowTable rowTable(std::integer_sequence<int, R...>) {
-  return {Max, IsOffset, Groups, kRowFunctions<K, Max, IsOffset, Groups, R...>, int(sizeof...(R))};
+  return {Max, Z, Groups, kRowFunctions<K, Max, Z, Groups, R...>, int(sizeof...(R))};
 }
-template <CodeKind K, bool IsOffset, int Groups, int Max = maxCode(K)> constexpr RowTable form() {
-  return rowTable<K, Max, IsOffset, Groups>(std::make_integer_sequence<int, rowsAtOnce(K, Max, Groups)>());
+template <CodeKind K, ZeroKind Z, int Groups, int Max = maxCode(K)> constexpr RowTable form() {
+  return rowTable<K, Max, Z, Groups>(std::make_integer_sequence<int, rowsAtOnce(K, Max, Groups)>());
 }
 
 using enum CodeKind;
+using enum ZeroKind;
 #define DSPARK_UNPACKED(max)                                                                                 \
-  form<U8, false, 1, max>(), form<U8, false, 2, max>(), form<U8, true, 1, max>(), form<U8, true, 2, max>()
+  form<U8, Byte, 1, max>(), form<U8, Byte, 2, max>(), form<U8, Offset, 1, max>(), form<U8, Offset, 2, max>()
 constexpr RowTable kForms[] = {
     DSPARK_UNPACKED(255),
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX512F__)
+    form<U8, Constant, 1>(),
+    form<U8, Constant, 2>(),
+#elif defined(__AVX2__)
     DSPARK_UNPACKED(15),
     DSPARK_UNPACKED(31),
     DSPARK_UNPACKED(63),
@@ -67,11 +71,12 @@ constexpr RowTable kForms[] = {
 #undef DSPARK_UNPACKED
 
 const RowTable &rowTableOf(const PackedFormat &format) {
-  bool isOffset = format.zero == ZeroKind::Offset || format.zero == ZeroKind::Value; // values become offsets
+  bool isOffset = format.zero == Offset || format.zero == Value; // values become offsets
+  ZeroKind zero = isOffset ? Offset : isStarted(format.zero) ? Constant : Byte;
   int max = maxCode(format.code);
   max = sizeof(vf) != 32 || max > 63 ? 255 : max <= 15 ? 15 : max <= 31 ? 31 : 63;
   const RowTable *table = kForms;
-  while (table->isOffset != isOffset || table->groups != format.scalesPerStep() || table->max != max)
+  while (table->zero != zero || table->groups != format.scalesPerStep() || table->max != max)
     ++table;
   return *table;
 }

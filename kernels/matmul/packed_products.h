@@ -43,15 +43,27 @@ DSPARK_SIMD int32_t fourTerms(const int8_t *x) {
   return four;
 }
 
-/// out[r] = sum over quads [First, First + Count) of codes times row r's terms, in the lanes of the columns.
-/// Codes are stored as K and are at most Max.
-template <CodeKind K, int Max, int First, int Count, int R>
-DSPARK_SIMD void products(const uint8_t *lines, const int8_t *const (&x)[R], vi (&out)[R][kVectors]) {
+// Whether sums start at what a constant zero point takes off them, which rows' records then hold: AVX-512 has
+// to start them at something.
+#if defined(__AVX512F__)
+constexpr bool kHasStarts = true;
+#else
+constexpr bool kHasStarts = false;
+#endif
+constexpr bool isStarted(ZeroKind zero) { return kHasStarts && zero == ZeroKind::Constant; }
+
+/// out[r] = sum over quads [First, First + Count) of codes times row r's terms, in the lanes of the columns;
+/// start(r) more of it on levels that kHasStarts. Codes are stored as K and are at most Max.
+template <CodeKind K, int Max, int First, int Count, int R, typename Start>
+DSPARK_SIMD void products(const uint8_t *lines, const int8_t *const (&x)[R], Start start,
+                          vi (&out)[R][kVectors]) {
 #if defined(__AVX512F__)
   // A second chain where one row alone would wait for its own sums.
   constexpr int kChains = R <= 2 ? 2 : 1;
   __m512i sum[R][kChains];
-  unroll<R * kChains>(DSPARK_LAMBDA { sum[i / kChains][i % kChains] = _mm512_setzero_si512(); });
+  unroll<R * kChains>(DSPARK_LAMBDA {
+    sum[i / kChains][i % kChains] = _mm512_set1_epi32(i % kChains == 0 ? start(i / kChains) : 0);
+  });
   unroll<Count>([&](auto q) __attribute__((always_inline)) {
     Codes w = quad<K, First + q>(lines);
     unroll<R>(DSPARK_LAMBDA {
@@ -161,6 +173,7 @@ template <int Max, int R> struct RowCursors {
   }
   DSPARK_SIMD vf scale(int r) const { return number(r, 0); }
   DSPARK_SIMD vf sum(int r, int half) const { return number(r, 1 + half); }
+  DSPARK_SIMD int32_t start(int r, int half) const { return fourTerms(x[r] + kCodeBytes + 4 * (1 + half)); }
 
 private:
   DSPARK_SIMD vf number(int r, int i) const {
@@ -168,21 +181,24 @@ private:
   }
 };
 
-/// Adds one group of a step, quads [First, First + Count), to the sums of R rows: `zero` is a zero point or
-/// an offset.
-template <CodeKind K, int Max, bool IsOffset, int First, int Count, int R>
+/// Adds one group of a step, quads [First, First + Count), to the sums of R rows: `zero` holds zero points or
+/// offsets, as Z says.
+template <CodeKind K, int Max, ZeroKind Z, int First, int Count, int R>
 DSPARK_SIMD void addGroup(const uint8_t *lines, const RowCursors<Max, R> &rows, const vf (&scale)[kVectors],
                           const vf (&zero)[kVectors], vf (&sum)[R][kVectors]) {
+  constexpr bool kIsOffset = Z == ZeroKind::Offset;
   vi integer[R][kVectors];
-  products<K, Max, First, Count>(lines, rows.x, integer);
+  auto start = [&](int r)
+                   __attribute__((always_inline)) { return isStarted(Z) ? rows.start(r, First > 0) : 0; };
+  products<K, Max, First, Count>(lines, rows.x, start, integer);
   unroll<R>([&](auto r) __attribute__((always_inline)) {
     vf by = rows.scale(r), codes = rows.sum(r, First > 0);
     unroll<kVectors>(DSPARK_LAMBDA {
       vf exact = floats(integer[r][i]);
-      if constexpr (!IsOffset)
+      if constexpr (!kIsOffset && !isStarted(Z))
         exact = fma(zero[i], codes, exact); // whole numbers below 2^24
       sum[r][i] = fma(exact, scale[i] * by, sum[r][i]);
-      if constexpr (IsOffset)
+      if constexpr (kIsOffset)
         sum[r][i] = fma(zero[i], codes, sum[r][i]);
     });
   });
@@ -190,7 +206,7 @@ DSPARK_SIMD void addGroup(const uint8_t *lines, const RowCursors<Max, R> &rows, 
 
 // As many rows as the registers hold: AVX2 needs 2 vectors a row, twice where 16-bit sums are widened midway.
 #if defined(__AVX512F__)
-constexpr int rowsAtOnce(CodeKind kind, int, int) { return kind == CodeKind::U8 ? 8 : 4; }
+constexpr int rowsAtOnce(CodeKind, int, int) { return 8; }
 #elif defined(__AVX2__)
 constexpr int rowsAtOnce(CodeKind, int max, int groups) {
   if (max <= 15)

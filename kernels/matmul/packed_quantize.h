@@ -27,6 +27,11 @@ DSPARK_SIMD float centredStart(vi sums) {
   return __builtin_bit_cast(float, (pairs[0] & 0xffff) | pairs[1] << 16);
 }
 
+// What sums of codes start at on levels that kHasStarts.
+DSPARK_SIMD float startBits(const PackedFormat &format, vi sums) {
+  return __builtin_bit_cast(float, uint32_t(-format.zeroPoint) * uint32_t(__builtin_reduce_add(sums)));
+}
+
 void quantizeRow(const float *row, int64_t k, const PackedFormat &format, const QuantizedRows &out) {
   constexpr int kParts = int(kStepTerms) / kLanes;
   uint8_t *record = out.records;
@@ -54,11 +59,20 @@ void quantizeRow(const float *row, int64_t k, const PackedFormat &format, const 
         putRowWords(record + p * kLanes * 2, code);
       halves[p * 2 / kParts] += code;
     }
-    float half[2] = {float(__builtin_reduce_add(halves[0])), float(__builtin_reduce_add(halves[1]))};
-    float factor = format.zero == ZeroKind::Constant || format.zero == ZeroKind::Byte ? -1 : scale;
     bool isSplit = format.scalesPerStep() == 2;
-    float numbers[] = {scale, (isSplit ? half[0] : half[0] + half[1]) * factor,
-                       isSplit ? half[1] * factor : 0, centredStart(halves[0] + halves[1])};
+    vi whole = halves[0] + halves[1], first = isSplit ? halves[0] : whole;
+    vi second = isSplit ? halves[1] : vi(0);
+    float numbers[4] = {scale};
+    if (isStarted(format.zero)) {
+      numbers[1] = startBits(format, first);
+      numbers[2] = startBits(format, second);
+    } else {
+      float factor = format.zero == ZeroKind::Constant || format.zero == ZeroKind::Byte ? -1 : scale;
+      numbers[1] = float(__builtin_reduce_add(first)) * factor;
+      numbers[2] = float(__builtin_reduce_add(second)) * factor;
+    }
+    if constexpr (!kHasStarts)
+      numbers[3] = centredStart(whole);
     static_assert(sizeof(numbers) == kRowNumberBytes);
     __builtin_memcpy(record + out.codeBytes, numbers, sizeof(numbers));
   }

@@ -63,7 +63,7 @@ template <int Parts> void halfPanel(const PackedTile &tile, const uint8_t *panel
 // --- weights of few bits ---
 
 // The sums of 16 rows over one chunk: integers of all steps first, then row by row what packed_int8.h does.
-template <bool IsOffset> void chunkOfBlock(const QuantizedChunk &chunk, int64_t row, float *sums) {
+template <ZeroKind Z> void chunkOfBlock(const QuantizedChunk &chunk, int64_t row, float *sums) {
   alignas(64) int32_t whole[kChunkSteps][kTileRows * kPackedColumns];
   const Chunk &weights = chunk.weights;
   int64_t rowBytes = chunk.rows.rowBytes();
@@ -83,11 +83,14 @@ template <bool IsOffset> void chunkOfBlock(const QuantizedChunk &chunk, int64_t 
       for (int s = 0; s < weights.steps; ++s) {
         auto *numbers = reinterpret_cast<const float *>(records + s * kRecord + kStepTerms);
         vf by = splat(numbers[0]), codes = splat(numbers[1]), zero = load(weights.zero[s] + at);
-        vf exact = floats(*reinterpret_cast<const vwords *>(whole[s] + r * kPackedColumns + at));
-        if constexpr (!IsOffset)
+        vi integer = *reinterpret_cast<const vwords *>(whole[s] + r * kPackedColumns + at);
+        if constexpr (isStarted(Z))
+          integer += bits(codes);
+        vf exact = floats(integer);
+        if constexpr (Z == ZeroKind::Byte)
           exact = fma(zero, codes, exact);
         sum = fma(exact, load(weights.scale[s] + at) * by, sum);
-        if constexpr (IsOffset)
+        if constexpr (Z == ZeroKind::Offset)
           sum = fma(zero, codes, sum);
       }
       store(sums + at, sum);
@@ -104,7 +107,9 @@ void codesPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   __builtin_memset(sums, 0, size_t(tile.rows * kPackedColumns) * sizeof(float));
   int64_t blocks = tile.rows / kTileRows, left = tile.rows % kTileRows;
   const RowTable &table = rowTableOf(tile.format);
-  auto *block = table.isOffset ? chunkOfBlock<true> : chunkOfBlock<false>;
+  auto *block = table.zero == ZeroKind::Offset ? chunkOfBlock<ZeroKind::Offset>
+                : table.zero == ZeroKind::Byte ? chunkOfBlock<ZeroKind::Byte>
+                                               : chunkOfBlock<ZeroKind::Constant>;
   Unpack unpack = tile.format.code == CodeKind::U8 ? nullptr : unpacker(tile.format.code);
   float *codes = tile.scratch + 2 * kPackedRows * kPackedColumns;
   uint8_t *bytes = reinterpret_cast<uint8_t *>(codes);

@@ -263,7 +263,10 @@ TEST(Packed, QuantisedRowsAreWithinHalfAStep) {
           ASSERT_LE(std::fabs(codes[i] * scale - value), scale * (0.5 + 128 * 4 * kEps)) << i;
           sum += codes[i];
         }
-        EXPECT_EQ(numbers[1], float(-sum));
+        if (isa == Isa::Avx512) // what integer sums start at
+          EXPECT_EQ(std::bit_cast<int32_t>(numbers[1]), -format.zeroPoint * sum);
+        else
+          EXPECT_EQ(numbers[1], float(-sum));
       }
     }
   }
