@@ -21,12 +21,14 @@ struct AttendShape {
   int64_t keysPerStep;   // that are brought to L1 together: 8 KiB of them
   int64_t valuesPerStep; // for many rows: 64 KiB, so that sums are long (1500 rows: 2 % less time
                          // than with 16)
+  int64_t directValues;  // for few rows, whose tiles go over them one after the other: 16 KiB
   float scale, softcap;
 
   AttendShape() = default;
   AttendShape(int64_t size, int64_t width, double scale, double softcap)
       : size(size), width(width), paddedWidth(padded(width)), keysPerStep(step(2048, size)),
-        valuesPerStep(step(16384, paddedWidth)), scale(float(scale)), softcap(float(softcap)) {
+        valuesPerStep(step(16384, paddedWidth)), directValues(step(4096, paddedWidth)), scale(float(scale)),
+        softcap(float(softcap)) {
     // Q, scores and values of a tile share L2 with a block of K and V, which more rows read less often; a
     // multiple of the register tiles.
     rows = std::clamp<int64_t>(6144 / std::max({size, paddedWidth, kKeyPanel}) / 6 * 6, 6, 96);
@@ -113,7 +115,7 @@ struct AttendScratch {
     staged = take<float>(std::max(kKeyPanel * s.size, s.valuesPerStep * s.paddedWidth));
     panels = take<float>(s.keysPerStep * s.size);
     bias = take<float>(kKeyBlock);
-    pointers = take<const void *>(kKeyBlock);
+    pointers = take<const void *>(kKeyBlock + kRowsAhead);
     low = take<int64_t>(s.rows);
     high = take<int64_t>(s.rows);
     blockLow = take<int32_t>(s.rows);
@@ -134,11 +136,13 @@ private:
 };
 
 /// Source has
-///   keys(first, count, rows, staged, pointers): pointers to the rows of up to kKeyPanel keys, and their
-///   type: f32, or what is stored where at most kDirectRows query rows will read them values(first, count,
-///   rows, staged, pointers): the same of value rows, each of paddedWidth elements prefetchKeys(first,
-///   count), prefetchValues(first, count): before they are read bias(row, first, low, high, buffer): from key
-///   `first` on, of that row's keys first + [low, high); or null
+///   k, v: rows of K and V, with point(first, count, pointers) to where they lie and prefetch(first, count)
+///   keysAreRead(rows), valuesAreRead(rows): whether so many query rows read them where they lie
+///   keys(first, count, rows, staged, pointers): pointers to the rows of keys, and their type; at most
+///   kKeyPanel keys where they are not read as they lie, which then become f32 in `staged`
+///   values(first, count, rows, staged, pointers): the same of value rows, each of paddedWidth elements
+///   bias(row, first, low, high, buffer): from key `first` on, of that row's keys first + [low, high); or
+///   null
 template <typename Source> class AttendTile {
 public:
   AttendTile(const AttendShape &s, const AttentionCore &core, const Source &source, const AttendScratch &m)
@@ -183,15 +187,21 @@ private:
         to = std::max<int64_t>(to, m.blockHigh[r]);
       }
     }
+    bool isDirect = rows <= core.directRows;
     score(first, from, to, rows);
-    prefetchValues(first, from, to, rows);
+    if (!isDirect)
+      prefetchValues(first, from, to);
     for (int64_t r = 0; r < rows; ++r) {
       m.parts[r] = {};
       if (m.blockLow[r] < m.blockHigh[r])
         m.parts[r] = core.weigh(m.scores + r * kKeyBlock, m.blockLow[r], m.blockHigh[r], s.softcap,
                                 source.bias(r, first, m.blockLow[r], m.blockHigh[r], m.bias));
     }
-    weighValues(first, from, to, rows);
+    std::fill_n(m.part, rows * s.paddedWidth, 0.0f);
+    if (isDirect)
+      weighDirectly(first, from, to, rows);
+    else
+      weighValues(first, from, to, rows);
   }
 
   void merge(AttentionPart *totals, float *total, const AttentionPart *parts, const float *values,
@@ -214,56 +224,86 @@ private:
   }
 
   void score(int64_t first, int64_t from, int64_t to, int64_t rows) {
-    from = from / kKeyPanel * kKeyPanel;
-    prefetchPanel(first, from, to);
-    for (int64_t j = from; j < to; j += s.keysPerStep) {
+    int64_t begin = from / kKeyPanel * kKeyPanel;
+    Span all = seeing(begin, to, rows);
+    if (all.end - all.begin <= core.directRows)
+      return scoreDirectly(first, begin, from, to, all);
+    prefetchPanel(first, begin, to);
+    for (int64_t j = begin; j < to; j += s.keysPerStep) {
       int64_t end = std::min(j + s.keysPerStep, to);
       Span see = seeing(j, end, rows);
-      int64_t queries = see.end - see.begin;
-      bool isDirect = queries <= kDirectRows;
       for (int64_t k = j; k < end; k += kKeyPanel) {
         int64_t count = std::min(kKeyPanel, end - k);
         prefetchPanel(first, k + kKeyPanel, to);
-        RowType type = source.keys(first + k, count, queries, m.staged, m.pointers);
+        source.keys(first + k, count, core.directRows + 1, m.staged, m.pointers);
         std::fill(m.pointers + count, m.pointers + kKeyPanel, m.pointers[count - 1]);
-        if (isDirect)
-          core.keyScores[int(type)](m.q + see.begin * s.size, queries, s.size, m.pointers,
-                                    m.scores + see.begin * kKeyBlock + k);
-        else
-          core.pack(m.pointers, s.size, m.panels + (k - j) * s.size);
+        core.pack(m.pointers, s.size, m.panels + (k - j) * s.size);
       }
-      if (isDirect)
-        continue;
-      core.scores(m.q + see.begin * s.size, queries, s.size, m.panels, padded(end - j),
+      core.scores(m.q + see.begin * s.size, see.end - see.begin, s.size, m.panels, padded(end - j),
                   m.scores + see.begin * kKeyBlock + j);
     }
+  }
+
+  // The block's values, from `from` on, are read next.
+  void scoreDirectly(int64_t first, int64_t begin, int64_t from, int64_t to, Span see) {
+    int64_t step = source.keysAreRead(see.end - see.begin) ? kKeyBlock : kKeyPanel;
+    for (int64_t j = begin; j < to; j += step) {
+      int64_t count = std::min(step, to - j), whole = padded(count);
+      RowType type = source.keys(first + j, count, see.end - see.begin, m.staged, m.pointers);
+      std::fill(m.pointers + count, m.pointers + whole, m.pointers[count - 1]);
+      if (j + step < to)
+        pointAhead(source.k, first + j + step, first + to, m.pointers + whole);
+      else
+        pointAhead(source.v, first + from, first + to, m.pointers + whole);
+      core.keyScores[int(type)](m.q + see.begin * s.size, see.end - see.begin, s.size, m.pointers, whole,
+                                m.scores + see.begin * kKeyBlock + j);
+    }
+  }
+
+  // The next block's keys are read next.
+  void weighDirectly(int64_t first, int64_t from, int64_t to, int64_t rows) {
+    int64_t step = source.valuesAreRead(rows) ? s.directValues : kKeyPanel;
+    for (int64_t j = from; j < to; j += step) {
+      int64_t count = std::min(step, to - j);
+      RowType type = source.values(first + j, count, rows, m.staged, m.pointers);
+      if (j + step < to)
+        pointAhead(source.v, first + j + step, first + to, m.pointers + count);
+      else
+        pointAhead(source.k, first + kKeyBlock, m.high[rows - 1], m.pointers + count);
+      values(type, j, j + count, rows, true);
+    }
+  }
+
+  // Pointers to up to kRowsAhead of the rows [first, end); the last pointer stands for missing ones.
+  template <typename Rows>
+  void pointAhead(const Rows &of, int64_t first, int64_t end, const void **pointers) const {
+    int64_t count = std::clamp<int64_t>(end - first, 0, kRowsAhead);
+    of.point(first, count, pointers);
+    std::fill(pointers + count, pointers + kRowsAhead, pointers[count - 1]);
   }
 
   // The keys of the panel at `from`, a panel before they are read.
   void prefetchPanel(int64_t first, int64_t from, int64_t to) {
     if (from < to)
-      source.prefetchKeys(first + from, std::min(kKeyPanel, to - from));
+      source.k.prefetch(first + from, std::min(kKeyPanel, to - from));
   }
-
-  // Few rows are bound by the reading of the values, and ask for them in small steps, one ahead; the first is
-  // asked for before the weights are made.
-  int64_t valueStep(int64_t rows) const { return rows <= kDirectRows ? kKeyPanel : s.valuesPerStep; }
-  void prefetchValues(int64_t first, int64_t from, int64_t to, int64_t rows) {
+  void prefetchValues(int64_t first, int64_t from, int64_t to) {
     if (from < to)
-      source.prefetchValues(first + from, std::min(valueStep(rows), to - from));
+      source.v.prefetch(first + from, std::min(s.valuesPerStep, to - from));
   }
 
   void weighValues(int64_t first, int64_t from, int64_t to, int64_t rows) {
-    std::fill_n(m.part, rows * s.paddedWidth, 0.0f);
-    for (int64_t j = from, step = valueStep(rows); j < to; j += step) {
+    for (int64_t j = from, step = s.valuesPerStep; j < to; j += step) {
       int64_t count = std::min(step, to - j);
-      Span see = seeing(j, j + count, rows);
-      prefetchValues(first, j + step, to, rows);
-      RowType type = source.values(first + j, count, rows, m.staged, m.pointers);
-      core.values[int(type)](m.scores + see.begin * kKeyBlock, m.blockLow + see.begin,
-                             m.blockHigh + see.begin, see.end - see.begin, m.pointers, j, j + count,
-                             s.paddedWidth, m.part + see.begin * s.paddedWidth);
+      prefetchValues(first, j + step, to);
+      values(source.values(first + j, count, rows, m.staged, m.pointers), j, j + count, rows, false);
     }
+  }
+  void values(RowType type, int64_t from, int64_t to, int64_t rows, bool ahead) {
+    Span see = seeing(from, to, rows);
+    core.values[int(type)](m.scores + see.begin * kKeyBlock, m.blockLow + see.begin, m.blockHigh + see.begin,
+                           see.end - see.begin, m.pointers, from, to, ahead, s.paddedWidth,
+                           m.part + see.begin * s.paddedWidth);
   }
 
   const AttendShape &s;

@@ -25,55 +25,65 @@ bool isStorage(DType type) { return type == DType::F32 || type == DType::F16 || 
 struct DenseRows {
   DType type;
   const char *past, *fresh;
-  int64_t pastCount, freshStride, width;
+  int64_t pastCount, freshStride, width; // of elements
+  int64_t elementBytes;
 
-  const void *row(int64_t j) const {
-    int64_t size = dtypeBits(type) / 8;
-    return j < pastCount ? past + j * width * size : fresh + (j - pastCount) * freshStride * size;
+  void point(int64_t first, int64_t count, const void **pointers) const {
+    int64_t pastEnd = std::clamp(pastCount, first, first + count), j = first;
+    for (; j < pastEnd; ++j)
+      *pointers++ = past + j * width * elementBytes;
+    for (; j < first + count; ++j)
+      *pointers++ = fresh + (j - pastCount) * freshStride * elementBytes;
   }
   void prefetch(int64_t first, int64_t count) const {
-    for (int64_t j = first; j < first + count; ++j)
-      prefetchRow(row(j), width * (dtypeBits(type) / 8));
+    const void *rows[kKeyBlock];
+    point(first, count, rows);
+    for (int64_t i = 0; i < count; ++i)
+      prefetchRow(rows[i], width * elementBytes);
   }
   // Rows where they lie, or widened to rows of `pitch` floats.
   void at(int64_t first, int64_t count, bool isDirect, int64_t pitch, const RowWidener &widen, float *staged,
           const void **pointers) const {
-    for (int64_t i = 0; i < count; ++i) {
-      pointers[i] = isDirect ? row(first + i) : staged + i * pitch;
-      if (!isDirect)
-        widen(type, row(first + i), width, pitch, staged + i * pitch);
+    point(first, count, pointers);
+    for (int64_t i = 0; i < count && !isDirect; ++i) {
+      widen(type, pointers[i], width, pitch, staged + i * pitch);
+      pointers[i] = staged + i * pitch;
     }
   }
 };
 
 class DenseSource {
 public:
+  DenseRows k, v;
+
   DenseSource(const KernelCall &call, const DenseState &s, const AttentionCore &core, const RowWidener &widen,
               int64_t b, int64_t kv, int64_t firstRow)
-      : call(call), s(s), widen(widen), b(b), kv(kv), firstRow(firstRow) {
-    const AttentionState &a = s.a;
-    k = rowsOf(4, 1, (b * a.kvHeads + kv) * a.past * a.headSize, b * a.kBatch + kv * a.kHead, a.kRow,
-               a.headSize);
-    v = rowsOf(5, 2, (b * a.kvHeads + kv) * a.past * a.valueSize, b * a.vBatch + kv * a.vHead, a.vRow,
-               a.valueSize);
-    keyType = rowType(core, k.type), valueType = rowType(core, v.type);
+      : k(rowsOf(call, s.a, 4, 1, (b * s.a.kvHeads + kv) * s.a.past * s.a.headSize,
+                 b * s.a.kBatch + kv * s.a.kHead, s.a.kRow, s.a.headSize)),
+        v(rowsOf(call, s.a, 5, 2, (b * s.a.kvHeads + kv) * s.a.past * s.a.valueSize,
+                 b * s.a.vBatch + kv * s.a.vHead, s.a.vRow, s.a.valueSize)),
+        call(call), s(s), core(core), widen(widen), b(b), kv(kv), firstRow(firstRow),
+        keyType(rowType(core, k.type)), valueType(rowType(core, v.type)) {}
+
+  bool keysAreRead(int64_t rows) const {
+    return k.type == DType::F32 || (keyType != RowType::F32 && rows <= core.directRows);
+  }
+  bool valuesAreRead(int64_t rows) const {
+    return v.width == s.shape.paddedWidth &&
+           (v.type == DType::F32 || (valueType != RowType::F32 && rows <= core.directRows));
   }
   RowType keys(int64_t first, int64_t count, int64_t rows, float *staged, const void **pointers) const {
-    RowType type = rows <= kDirectRows ? keyType : RowType::F32;
-    k.at(first, count, k.type == DType::F32 || type != RowType::F32, s.shape.size, widen, staged, pointers);
-    return type;
+    bool areRead = keysAreRead(rows);
+    k.at(first, count, areRead, s.shape.size, widen, staged, pointers);
+    return areRead ? keyType : RowType::F32;
   }
-  void prefetchKeys(int64_t first, int64_t count) const { k.prefetch(first, count); }
-  void prefetchValues(int64_t first, int64_t count) const { v.prefetch(first, count); }
-  // A copy in L1 pays where many queries share rows that lie far apart.
   RowType values(int64_t first, int64_t count, int64_t rows, float *staged, const void **pointers) const {
-    bool isPadded = v.width == s.shape.paddedWidth;
-    RowType type = rows <= kDirectRows && isPadded ? valueType : RowType::F32;
-    bool isDirect =
-        type != RowType::F32 || (v.type == DType::F32 && isPadded &&
-                                 (rows < 12 || v.freshStride == v.width || first + count <= v.pastCount));
-    v.at(first, count, isDirect, s.shape.paddedWidth, widen, staged, pointers);
-    return type;
+    // A copy in L1 pays where many queries share rows that lie far apart.
+    bool isCopied = rows > std::max<int64_t>(core.directRows, 11) && v.freshStride != v.width &&
+                    first + count > v.pastCount;
+    bool areRead = valuesAreRead(rows) && !isCopied;
+    v.at(first, count, areRead, s.shape.paddedWidth, widen, staged, pointers);
+    return areRead ? valueType : RowType::F32;
   }
   const float *bias(int64_t r, int64_t first, int64_t low, int64_t high, float *buffer) const {
     if (!call.has(3))
@@ -93,23 +103,24 @@ public:
   }
 
 private:
-  DenseRows rowsOf(size_t past, size_t fresh, int64_t pastOffset, int64_t freshOffset, int64_t freshStride,
-                   int64_t width) const {
+  static DenseRows rowsOf(const KernelCall &call, const AttentionState &a, size_t past, size_t fresh,
+                          int64_t pastOffset, int64_t freshOffset, int64_t freshStride, int64_t width) {
     const TensorView &old = call.input(past), &now = call.in[fresh];
     int64_t size = dtypeBits(now.type) / 8;
     return {now.type,
-            s.a.past ? old.as<const char>() + pastOffset * size : nullptr,
-            s.a.fresh ? now.as<const char>() + freshOffset * size : nullptr,
-            s.a.past,
+            a.past ? old.as<const char>() + pastOffset * size : nullptr,
+            a.fresh ? now.as<const char>() + freshOffset * size : nullptr,
+            a.past,
             freshStride,
-            width};
+            width,
+            size};
   }
 
   const KernelCall &call;
   const DenseState &s;
+  const AttentionCore &core;
   const RowWidener &widen;
   int64_t b, kv, firstRow;
-  DenseRows k, v;
   RowType keyType, valueType;
 };
 

@@ -6,7 +6,8 @@
 // and weighted values (AttentionPart); these are merged in ascending order:
 //
 //   pack     K^T of 16 keys at a time         so that scores come in lanes, whatever the width
-//   scores   S[r][j] = q[r] . k[j]            d ascending, in one chain per score
+//   scores   S[r][j] = q[r] . k[j]            in one chain of d ascending, or with AVX-512 in 8, of every 8th
+//                                             d each, which are added in order
 //   weigh    P[r][j] = exp(S - max)           lane j of a block adds to lane j % kLanes of the sum
 //   values   o[r] += sum_j P[r][j] v[j]       j ascending, in one chain per element
 //   merge    total = total e^(..) + block e^(..)
@@ -24,8 +25,9 @@ inline constexpr int64_t kChunkBlocks = 4, kChunk = kChunkBlocks * kKeyBlock;
 /// Keys of one packed panel, and what widths of value rows are padded to: the lanes of the widest level.
 inline constexpr int64_t kKeyPanel = 16;
 
-/// Up to so many query rows take keys and values as they lie: packing or widening serves them too rarely.
-inline constexpr int64_t kDirectRows = 4;
+/// Pointers to keys or values end with so many to the rows that are read next, which the loops ask for while
+/// they compute.
+inline constexpr int64_t kRowsAhead = 32;
 
 /// What a key or value row's elements are where a loop reads it.
 enum class RowType { F32, F16, BF16 };
@@ -38,22 +40,25 @@ struct AttentionPart {
 };
 
 struct AttentionCore {
+  /// Up to so many query rows take keys and values as they lie: packing or widening serves them too rarely.
+  int64_t directRows;
   /// panel[d][j] = rows[j][d] of kKeyPanel rows of f32, which may repeat.
   void (*pack)(const void *const *rows, int64_t size, float *panel);
   /// q is [rows][size], scores [rows][kKeyBlock]; panels of `keys` keys lie one behind the other.
   void (*scores)(const float *q, int64_t rows, int64_t size, const float *panels, int64_t keys,
                  float *scores);
-  /// The same of one panel's keys, which may repeat, as rows of a RowType; for up to kDirectRows rows of q.
-  /// Null where the level has no conversion in registers: such rows are widened before.
+  /// The same of the keys of whole panels, which may repeat, as rows of a RowType; for up to directRows rows
+  /// of q. Null where the level has no conversion in registers: such rows are widened before.
   void (*keyScores[kRowTypes])(const float *q, int64_t rows, int64_t size, const void *const *keys,
-                               float *scores);
+                               int64_t count, float *scores);
   /// Scores [low, high) of a row become weights. softcap 0 is none; a null bias is zero; -inf in it hides.
   AttentionPart (*weigh)(float *row, int64_t low, int64_t high, float softcap, const float *bias);
   /// out [rows][width] += the values [begin, end) of the block that row r sees, [low[r], high[r]);
-  /// `values` points to the rows of value `begin` onwards, by RowType as above. Values that a row does not
-  /// see are not touched.
+  /// `values` points to the rows of value `begin` onwards, by RowType as above; `ahead`: and to kRowsAhead
+  /// behind them. Values that a row does not see are not touched.
   void (*values[kRowTypes])(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
-                            const void *const *values, int64_t begin, int64_t end, int64_t width, float *out);
+                            const void *const *values, int64_t begin, int64_t end, bool ahead, int64_t width,
+                            float *out);
   /// Joins a block's part and values into the total.
   void (*merge)(AttentionPart &total, float *totalValues, const AttentionPart &part, const float *values,
                 int64_t width);

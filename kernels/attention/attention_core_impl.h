@@ -1,11 +1,12 @@
 // Included by attention_core*.cpp, each compiled for its ISA level; DSPARK_ATTENTION_CORE names the table.
 //
 // Register tiles are R rows x V vectors (of keys in scores, of a value row's columns in values): V loads and
-// R broadcasts for R V multiply-adds. 16 registers hold 6 x 2 sums, AVX-512's 32 hold 6 x 4. Fewer rows take
-// more vectors, so that independent chains cover the latency of the multiply-add.
+// R broadcasts for R V multiply-adds. 16 registers hold 6 x 2 sums, AVX-512's 32 hold 6 x 4, or 6 x 2 beside
+// a chain each. Fewer rows take more vectors, so that independent chains cover the latency of the
+// multiply-add.
 #include "kernels/attention/attention_core.h"
+#include "kernels/attention/row_loads.h"
 #include "kernels/common/contract.h"
-#include "kernels/common/vector_math.h"
 
 namespace dspark {
 namespace {
@@ -14,68 +15,17 @@ using namespace simd;
 
 constexpr float kInf = __builtin_inff();
 
+/// A score is the sum of so many chains, of every kScoreChains-th product each.
 #if defined(__AVX512F__)
-constexpr int kAccumulators = 24;
+constexpr int kSums = 24, kScoreChains = 8, kHalf = 4;
 #else
-constexpr int kAccumulators = 12;
+constexpr int kSums = 12, kScoreChains = 1, kHalf = 1;
 #endif
 constexpr int kTileRows = 6;
-constexpr int vectorsPerTile(int rows) {
-  int vectors = kAccumulators / rows;
+constexpr int vectorsPerTile(int rows, int sums = kSums) {
+  int vectors = sums / rows;
   return vectors >= 8 ? 8 : vectors >= 4 ? 4 : 2;
 }
-
-typedef float v4 __attribute__((ext_vector_type(4)));
-typedef float v8 __attribute__((ext_vector_type(8)));
-typedef float v4Unaligned __attribute__((ext_vector_type(4), aligned(4)));
-typedef float v8Unaligned __attribute__((ext_vector_type(8), aligned(4)));
-
-DSPARK_SIMD v8 twoQuarters(const float *low, const float *high) {
-  return __builtin_shufflevector(v4(*reinterpret_cast<const v4Unaligned *>(low)),
-                                 v4(*reinterpret_cast<const v4Unaligned *>(high)), 0, 1, 2, 3, 4, 5, 6, 7);
-}
-DSPARK_SIMD vf loadRow(const float *p) { return load(p); }
-
-#ifdef __F16C__
-// Halves become f32 in registers: the same values as widened rows, for a quarter of the memory traffic.
-#define DSPARK_HALF_ROWS 1
-struct F16 {
-  _Float16 bits;
-  operator float() const { return float(bits); }
-};
-struct BF16 {
-  uint16_t bits;
-  operator float() const { return __builtin_bit_cast(float, uint32_t(bits) << 16); }
-};
-typedef uint16_t h8 __attribute__((ext_vector_type(8)));
-typedef uint16_t hf __attribute__((ext_vector_type(kLanes)));
-typedef uint16_t hfUnaligned __attribute__((ext_vector_type(kLanes), aligned(2)));
-typedef uint64_t q2 __attribute__((ext_vector_type(2)));
-
-DSPARK_SIMD h8 twoQuarterHalves(const void *low, const void *high) {
-  q2 both;
-  __builtin_memcpy(&both, low, 8);
-  __builtin_memcpy(reinterpret_cast<char *>(&both) + 8, high, 8);
-  return __builtin_bit_cast(h8, both);
-}
-DSPARK_SIMD v8 twoQuarters(const F16 *low, const F16 *high) {
-  typedef _Float16 f16x8 __attribute__((ext_vector_type(8)));
-  return __builtin_convertvector(__builtin_bit_cast(f16x8, twoQuarterHalves(low, high)), v8);
-}
-DSPARK_SIMD v8 twoQuarters(const BF16 *low, const BF16 *high) {
-  typedef uint32_t u8v __attribute__((ext_vector_type(8)));
-  return __builtin_bit_cast(v8, __builtin_convertvector(twoQuarterHalves(low, high), u8v) << 16);
-}
-DSPARK_SIMD vf loadRow(const F16 *p) {
-  typedef _Float16 f16v __attribute__((ext_vector_type(kLanes)));
-  return __builtin_convertvector(__builtin_bit_cast(f16v, hf(*reinterpret_cast<const hfUnaligned *>(p))), vf);
-}
-DSPARK_SIMD vf loadRow(const BF16 *p) {
-  typedef uint32_t uv __attribute__((ext_vector_type(kLanes)));
-  return __builtin_bit_cast(vf, __builtin_convertvector(hf(*reinterpret_cast<const hfUnaligned *>(p)), uv)
-                                    << 16);
-}
-#endif
 
 // Columns d .. d+3 of eight rows: a 4x4 transpose in either half.
 template <typename T> DSPARK_SIMD void fourColumns(const void *const *rows, int64_t d, v8 (&columns)[4]) {
@@ -110,26 +60,48 @@ void pack(const void *const *rows, int64_t size, float *panel) {
       panel[d * kKeyPanel + j] = static_cast<const float *>(rows[j])[d];
 }
 
+} // namespace
+} // namespace dspark
+
+#if defined(__AVX512F__)
+#include "kernels/attention/key_scores_lanes.h"
+#else
+#include "kernels/attention/key_scores_columns.h"
+#endif
+
+namespace dspark {
+namespace {
+
 constexpr int kPanelVectors = int(kKeyPanel) / kLanes;
 
 /// R rows by P panels.
 template <int R, int P>
 DSPARK_SIMD void scoreTile(const float *q, int64_t size, const float *panels, float *scores) {
-  vf acc[R][P * kPanelVectors] = {};
-  for (int64_t d = 0; d < size; ++d) {
-    vf k[P * kPanelVectors];
-    for (int p = 0; p < P; ++p)
-      for (int v = 0; v < kPanelVectors; ++v)
-        k[p * kPanelVectors + v] = load(panels + (p * size + d) * kKeyPanel + v * kLanes);
-    for (int r = 0; r < R; ++r) {
-      vf x = splat(q[r * size + d]);
-      for (int v = 0; v < P * kPanelVectors; ++v)
-        acc[r][v] = fma(x, k[v], acc[r][v]);
+  constexpr int V = P * kPanelVectors;
+  vf sum[R][V];
+  for (int chain = 0; chain < kScoreChains; ++chain) {
+    vf acc[R][V] = {};
+    for (int64_t d = chain; d < size; d += kScoreChains) {
+      vf k[V];
+      for (int p = 0; p < P; ++p)
+        for (int v = 0; v < kPanelVectors; ++v)
+          k[p * kPanelVectors + v] = load(panels + (p * size + d) * kKeyPanel + v * kLanes);
+      for (int r = 0; r < R; ++r) {
+        vf x = splat(q[r * size + d]);
+        for (int v = 0; v < V; ++v)
+          acc[r][v] = fma(x, k[v], acc[r][v]);
+      }
     }
+    // The first half of the chains' sum waits in `scores`.
+    bool isFirst = chain % kHalf == 0, isLast = chain % kHalf == kHalf - 1;
+    for (int r = 0; r < R; ++r)
+      for (int v = 0; v < V; ++v) {
+        sum[r][v] = isFirst ? acc[r][v] : sum[r][v] + acc[r][v];
+        float *to = scores + r * kKeyBlock + v * kLanes;
+        if (isLast)
+          store(to, chain < kHalf ? sum[r][v] : load(to) + sum[r][v]);
+      }
   }
-  for (int r = 0; r < R; ++r)
-    for (int v = 0; v < P * kPanelVectors; ++v)
-      store(scores + r * kKeyBlock + v * kLanes, acc[r][v]);
 }
 
 /// As many panels at a time as fit the registers, then fewer.
@@ -143,7 +115,7 @@ DSPARK_SIMD void scorePanels(const float *q, int64_t size, const float *panels, 
 }
 template <int R>
 void scoreRows(const float *q, int64_t size, const float *panels, int64_t count, float *scores) {
-  constexpr int P = vectorsPerTile(R) / kPanelVectors;
+  constexpr int P = vectorsPerTile(R, 12) / kPanelVectors;
   scorePanels<R, (P > 0 ? P : 1)>(q, size, panels, 0, count, scores);
 }
 template <int R>
@@ -165,52 +137,31 @@ void scores(const float *q, int64_t rows, int64_t size, const float *panels, int
   scoreRest<kTileRows - 1>(q + r * size, rows - r, size, panels, count, scores + r * kKeyBlock);
 }
 
-DSPARK_SIMD v8 fmaEight(float a, v8 b, v8 c) {
-#ifdef __FMA__
-  return __builtin_elementwise_fma(v8(a), b, c);
+/// Few rows cost less without a panel's transposition, which is a third of the time of 16 (AVX-512).
+#if defined(__AVX512F__)
+constexpr int64_t kDirectRows = 16;
 #else
-  return v8(a) * b + c;
+constexpr int64_t kDirectRows = 4;
 #endif
-}
 
-/// R rows by one panel's keys, transposed in registers: the same sums, d ascending.
+/// R rows by all panels' keys; more rows than fit one tile go over a panel while it is in L1.
 template <typename T, int R>
-void keyScoresOf(const float *q, int64_t size, const void *const *keys, float *scores) {
-  v8 acc[R][2] = {};
-  // Both halves share a broadcast of q as far as 16 registers hold their columns and sums.
-  constexpr int kTogether = R <= 3 ? 2 : 1;
-  int64_t d = 0;
-  for (; d + 4 <= size; d += 4)
-    for (int first = 0; first < 2; first += kTogether) {
-      v8 columns[kTogether][4];
-      for (int h = 0; h < kTogether; ++h)
-        fourColumns<T>(keys + 8 * (first + h), d, columns[h]);
-      for (int i = 0; i < 4; ++i)
-        for (int r = 0; r < R; ++r)
-          for (int h = 0; h < kTogether; ++h)
-            acc[r][first + h] = fmaEight(q[r * size + d + i], columns[h][i], acc[r][first + h]);
-    }
-  for (; d < size; ++d)
-    for (int half = 0; half < 2; ++half) {
-      v8 column;
-      for (int j = 0; j < 8; ++j)
-        column[j] = static_cast<const T *>(keys[8 * half + j])[d];
-      for (int r = 0; r < R; ++r)
-        acc[r][half] = fmaEight(q[r * size + d], column, acc[r][half]);
-    }
-  for (int r = 0; r < R; ++r)
-    for (int half = 0; half < 2; ++half)
-      *reinterpret_cast<v8Unaligned *>(scores + r * kKeyBlock + 8 * half) = acc[r][half];
+void keyScoresRest(const float *q, int64_t rows, int64_t size, const void *const *keys, float *scores) {
+  if constexpr (R > 0) {
+    if (rows != R)
+      return keyScoresRest<T, R - 1>(q, rows, size, keys, scores);
+    KeyPanel<T>::template run<R>(q, size, keys, scores);
+  }
 }
-
 template <typename T>
-void keyScores(const float *q, int64_t rows, int64_t size, const void *const *keys, float *scores) {
-  DSPARK_EXPECTS(rows <= kDirectRows && keys && isReadable(q, rows * size));
-  static_assert(kDirectRows == 4 && kKeyPanel == 16);
-  constexpr decltype(&keyScoresOf<T, 1>) kTable[] = {keyScoresOf<T, 1>, keyScoresOf<T, 2>, keyScoresOf<T, 3>,
-                                                     keyScoresOf<T, 4>};
-  if (rows > 0)
-    kTable[rows - 1](q, size, keys, scores);
+void keyScores(const float *q, int64_t rows, int64_t size, const void *const *keys, int64_t count,
+               float *scores) {
+  DSPARK_EXPECTS(keys && count % kKeyPanel == 0 && isReadable(q, rows * size));
+  constexpr int kMost = KeyPanel<T>::kMostRows;
+  for (int64_t j = 0; j < count; j += kKeyPanel)
+    for (int64_t r = 0; r < rows; r += kMost)
+      keyScoresRest<T, kMost>(q + r * size, rows - r < kMost ? rows - r : kMost, size, keys + j,
+                              scores + r * kKeyBlock + j);
 }
 
 template <typename Join> DSPARK_SIMD float across(vf v, Join join) {
@@ -277,7 +228,7 @@ AttentionPart weigh(float *row, int64_t low, int64_t high, float softcap, const 
   return part;
 }
 
-template <typename T, int R, int V>
+template <typename T, bool Ahead, int R, int V>
 DSPARK_SIMD void valueTile(const float *weights, const void *const *values, int64_t count, int64_t column,
                            int64_t width, float *out) {
   vf acc[R][V];
@@ -286,6 +237,9 @@ DSPARK_SIMD void valueTile(const float *weights, const void *const *values, int6
       acc[r][v] = load(out + r * width + column + v * kLanes);
   for (int64_t j = 0; j < count; ++j) {
     const T *value = static_cast<const T *>(values[j]) + column;
+    if constexpr (Ahead)
+      for (int64_t c = 0; c < V * kLanes; c += kLineElements<T>)
+        ask<T>(values[j + kRowsAhead], column + c);
     vf x[V];
     for (int v = 0; v < V; ++v)
       x[v] = loadRow(value + v * kLanes);
@@ -301,22 +255,22 @@ DSPARK_SIMD void valueTile(const float *weights, const void *const *values, int6
 }
 
 /// Columns from `column` in tiles of V vectors, then of fewer.
-template <typename T, int R, int V>
+template <typename T, bool Ahead, int R, int V>
 DSPARK_SIMD void valueColumns(const float *weights, const void *const *values, int64_t count, int64_t column,
                               int64_t width, float *out) {
   for (; column + V * kLanes <= width; column += V * kLanes)
-    valueTile<T, R, V>(weights, values, count, column, width, out);
+    valueTile<T, Ahead, R, V>(weights, values, count, column, width, out);
   if constexpr (V > 1)
-    valueColumns<T, R, V / 2>(weights, values, count, column, width, out);
+    valueColumns<T, Ahead, R, V / 2>(weights, values, count, column, width, out);
 }
 
 /// R rows that all see values [begin, end) of the block; `values` starts at value `first`.
-template <typename T, int R>
+template <typename T, bool Ahead, int R>
 void valueRows(const float *weights, const void *const *values, int64_t first, int64_t begin, int64_t end,
                int64_t width, float *out) {
   if (begin < end)
-    valueColumns<T, R, vectorsPerTile(R)>(weights + begin, values + (begin - first), end - begin, 0, width,
-                                          out);
+    valueColumns<T, Ahead, R, vectorsPerTile(R)>(weights + begin, values + (begin - first), end - begin, 0,
+                                                 width, out);
 }
 
 DSPARK_SIMD int64_t clampTo(int64_t v, int64_t low, int64_t high) {
@@ -324,7 +278,7 @@ DSPARK_SIMD int64_t clampTo(int64_t v, int64_t low, int64_t high) {
 }
 
 /// The values that all R rows see together; those at the edges that only some see, row by row.
-template <typename T, int R>
+template <typename T, bool Ahead, int R>
 void valueGroup(const float *weights, const int32_t *low, const int32_t *high, const void *const *values,
                 int64_t begin, int64_t end, int64_t width, float *out) {
   int64_t from = begin, to = end;
@@ -334,33 +288,38 @@ void valueGroup(const float *weights, const int32_t *low, const int32_t *high, c
   }
   to = to < from ? from : to;
   for (int r = 0; r < R; ++r)
-    valueRows<T, 1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], begin, from),
-                    clampTo(high[r], begin, from), width, out + r * width);
-  valueRows<T, R>(weights, values, begin, from, to, width, out);
+    valueRows<T, Ahead, 1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], begin, from),
+                           clampTo(high[r], begin, from), width, out + r * width);
+  valueRows<T, Ahead, R>(weights, values, begin, from, to, width, out);
   for (int r = 0; r < R; ++r)
-    valueRows<T, 1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], to, end),
-                    clampTo(high[r], to, end), width, out + r * width);
+    valueRows<T, Ahead, 1>(weights + r * kKeyBlock, values, begin, clampTo(low[r], to, end),
+                           clampTo(high[r], to, end), width, out + r * width);
 }
 
-template <typename T, int R>
+template <typename T, bool Ahead, int R>
 void valueRest(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
                const void *const *values, int64_t begin, int64_t end, int64_t width, float *out) {
   if constexpr (R > 0) {
     if (rows != R)
-      return valueRest<T, R - 1>(weights, low, high, rows, values, begin, end, width, out);
-    valueGroup<T, R>(weights, low, high, values, begin, end, width, out);
+      return valueRest<T, Ahead, R - 1>(weights, low, high, rows, values, begin, end, width, out);
+    valueGroup<T, Ahead, R>(weights, low, high, values, begin, end, width, out);
   }
 }
 
-template <typename T>
-void values(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
-            const void *const *values, int64_t begin, int64_t end, int64_t width, float *out) {
+template <typename T, bool Ahead>
+void valuesOf(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
+              const void *const *values, int64_t begin, int64_t end, int64_t width, float *out) {
   int64_t r = 0;
   for (; r + kTileRows <= rows; r += kTileRows)
-    valueGroup<T, kTileRows>(weights + r * kKeyBlock, low + r, high + r, values, begin, end, width,
-                             out + r * width);
-  valueRest<T, kTileRows - 1>(weights + r * kKeyBlock, low + r, high + r, rows - r, values, begin, end, width,
-                              out + r * width);
+    valueGroup<T, Ahead, kTileRows>(weights + r * kKeyBlock, low + r, high + r, values, begin, end, width,
+                                    out + r * width);
+  valueRest<T, Ahead, kTileRows - 1>(weights + r * kKeyBlock, low + r, high + r, rows - r, values, begin, end,
+                                     width, out + r * width);
+}
+template <typename T>
+void values(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
+            const void *const *values, int64_t begin, int64_t end, bool ahead, int64_t width, float *out) {
+  (ahead ? valuesOf<T, true> : valuesOf<T, false>)(weights, low, high, rows, values, begin, end, width, out);
 }
 
 DSPARK_SIMD float expOf(float x) { return expNegative(splat(x))[0]; }
@@ -392,6 +351,7 @@ void finish(const AttentionPart &total, const float *values, float sink, float u
 
 extern const AttentionCore DSPARK_ATTENTION_CORE;
 constinit const AttentionCore DSPARK_ATTENTION_CORE = {
+    kDirectRows,
     pack,
     scores,
 #ifdef DSPARK_HALF_ROWS

@@ -61,23 +61,25 @@ struct PagedRows {
 
 class PagedSource {
 public:
+  PagedRows k, v;
+
   /// `position` is the first row's.
   PagedSource(const KernelCall &call, const BatchLayout &layout, const PagedState &s,
               const AttentionCore &core, Isa isa, int64_t sequence, int64_t head, int64_t position)
-      : s(s), slopes(call.input(9)), firstHead(head * s.group), position(position), widen(floatLoops(isa)),
-        dequantize(quantLoops(isa).dequantizeI8),
-        k(layout, call.in[1], call.input(6), sequence, head, s.shape.size),
-        v(layout, call.in[2], call.input(7), sequence, head, s.shape.width), keyType(rowType(core, k.type)),
-        valueType(rowType(core, v.type)) {}
+      : k(layout, call.in[1], call.input(6), sequence, head, s.shape.size),
+        v(layout, call.in[2], call.input(7), sequence, head, s.shape.width), s(s), core(core),
+        slopes(call.input(9)), firstHead(head * s.group), position(position), widen(floatLoops(isa)),
+        dequantize(quantLoops(isa).dequantizeI8) {}
+
+  bool keysAreRead(int64_t rows) const { return areRead(k, rows, s.shape.size); }
+  bool valuesAreRead(int64_t rows) const { return areRead(v, rows, s.shape.paddedWidth); }
 
   RowType keys(int64_t first, int64_t count, int64_t rows, float *staged, const void **pointers) const {
-    return place(k, keyType, first, count, rows, s.shape.size, staged, pointers);
+    return place(k, first, count, rows, s.shape.size, staged, pointers);
   }
   RowType values(int64_t first, int64_t count, int64_t rows, float *staged, const void **pointers) const {
-    return place(v, valueType, first, count, rows, s.shape.paddedWidth, staged, pointers);
+    return place(v, first, count, rows, s.shape.paddedWidth, staged, pointers);
   }
-  void prefetchKeys(int64_t first, int64_t count) const { k.prefetch(first, count); }
-  void prefetchValues(int64_t first, int64_t count) const { v.prefetch(first, count); }
   const float *bias(int64_t row, int64_t first, int64_t low, int64_t high, float *buffer) const {
     if (!slopes.present())
       return nullptr;
@@ -88,14 +90,17 @@ public:
   }
 
 private:
-  // Where they lie, if they fit as they are, and halves only for few readers; otherwise as f32 rows of
-  // `pitch` elements.
-  RowType place(const PagedRows &from, RowType stored, int64_t first, int64_t count, int64_t readers,
-                int64_t pitch, float *staged, const void **pointers) const {
-    bool isHalf = stored != RowType::F32 && readers <= kDirectRows;
-    if (from.width == pitch && (from.type == DType::F32 || isHalf)) {
+  // If they fit as they are; halves only for few readers.
+  bool areRead(const PagedRows &from, int64_t readers, int64_t pitch) const {
+    bool isHalf = rowType(core, from.type) != RowType::F32 && readers <= core.directRows;
+    return from.width == pitch && (from.type == DType::F32 || isHalf);
+  }
+  // Where they lie, or as f32 rows of `pitch` elements.
+  RowType place(const PagedRows &from, int64_t first, int64_t count, int64_t readers, int64_t pitch,
+                float *staged, const void **pointers) const {
+    if (areRead(from, readers, pitch)) {
       from.point(first, count, pointers);
-      return stored;
+      return rowType(core, from.type);
     }
     from.runs(first, count, [&](int64_t i, int64_t at, int64_t n) {
       for (int64_t j = 0; j < n; ++j) {
@@ -117,12 +122,11 @@ private:
   }
 
   const PagedState &s;
+  const AttentionCore &core;
   const TensorView &slopes;
   int64_t firstHead, position;
   RowWidener widen;
   DequantizeLoop<int8_t> dequantize;
-  PagedRows k, v;
-  RowType keyType, valueType;
 };
 
 class PagedAttention {
