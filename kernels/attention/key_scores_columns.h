@@ -14,14 +14,17 @@ DSPARK_SIMD v8 fmaEight(float a, v8 b, v8 c) {
 #endif
 }
 
-/// R rows by one panel's keys, transposed in registers: the same sums, d ascending.
+/// R rows by one panel's keys, transposed in registers, while later keys are asked for row by row.
 template <typename T, int R>
 void keyScoresOf(const float *q, int64_t size, const void *const *keys, float *scores) {
   v8 acc[R][2] = {};
   // Both halves share a broadcast of q as far as 16 registers hold their columns and sums.
   constexpr int kTogether = R <= 3 ? 2 : 1;
-  int64_t d = 0;
-  for (; d + 4 <= size; d += 4)
+  int64_t d = 0, asked = 0;
+  for (; d + 4 <= size; d += 4) {
+    for (; asked * size < kKeyPanel * (d + 4); ++asked)
+      for (int64_t c = 0; c < size; c += kLineElements<T>)
+        ask<T>(keys[kRowsAhead + asked], c);
     for (int first = 0; first < 2; first += kTogether) {
       v8 columns[kTogether][4];
       for (int h = 0; h < kTogether; ++h)
@@ -31,6 +34,7 @@ void keyScoresOf(const float *q, int64_t size, const void *const *keys, float *s
           for (int h = 0; h < kTogether; ++h)
             acc[r][first + h] = fmaEight(q[r * size + d + i], columns[h][i], acc[r][first + h]);
     }
+  }
   for (; d < size; ++d)
     for (int half = 0; half < 2; ++half) {
       v8 column;
@@ -47,11 +51,8 @@ void keyScoresOf(const float *q, int64_t size, const void *const *keys, float *s
 template <typename T> struct KeyPanel {
   static constexpr int kMostRows = 4;
 
-  /// R rows by one panel, while later keys are asked for.
+  /// R rows by one panel.
   template <int R> static void run(const float *q, int64_t size, const void *const *keys, float *scores) {
-    for (int64_t j = 0; j < kKeyPanel; ++j)
-      for (int64_t d = 0; d < size; d += kLineElements<T>)
-        ask<T>(keys[kRowsAhead + j], d);
     keyScoresOf<T, R>(q, size, keys, scores);
   }
 };

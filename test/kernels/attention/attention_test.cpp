@@ -160,6 +160,28 @@ TEST(Attention, DecodingEqualsPrefillAcrossBlocks) {
   }
 }
 
+// Few rows read keys and values where they lie, in tiles of their own; sizes that fill no vector.
+TEST(Attention, ARowDoesNotDependOnHowManyThereAre) {
+  std::mt19937 rng(11);
+  for (int64_t size : {3, 8, 36, 72, 128}) {
+    Shape s{.batch = 1, .queries = 290, .fresh = 290, .size = size, .width = size, .causal = true};
+    std::vector<Tensor> in = operands(s, rng);
+    for (const Kernel *row : rowsOf("attention")) {
+      if (row == rowsOf("attention").back())
+        continue; // the reference has one order of sums
+      Tensor whole = runRow(*row, in, attributes(s))[0];
+      for (int64_t count : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17}) { // two rows each
+        int64_t first = s.queries - count;
+        std::vector<Tensor> last = {tokens(in[0], first, s.queries), tokens(in[1], first, s.queries),
+                                    tokens(in[2], first, s.queries), {},
+                                    tokens(in[1], 0, first),         tokens(in[2], 0, first)};
+        ASSERT_EQ(runRow(*row, last, attributes(s))[0].bytes, tokens(whole, first, s.queries).bytes)
+            << row->name << " size " << size << " queries " << count;
+      }
+    }
+  }
+}
+
 // Halves are widened exactly, so a 16-bit cache differs from its f32 copy by the rounding of the result only.
 TEST(Attention, HalvesAreTheirFloatsRoundedOnce) {
   std::mt19937 rng(9);
