@@ -349,6 +349,8 @@ std::vector<Case> attentionCases() {
       attention(T::F16, 2, 2, 1024, 1024, 64, true),
       attention(T::F32, 12, 12, 128, 128, 32, false),
       attention(T::F32, 12, 12, 197, 197, 64, false),
+      attention(T::F32, 96, 96, 49, 49, 32, false),
+      attention(T::F32, 12, 12, 128, 128, 64, false),
       attention(T::F32, 1, 1, 8192, 8192, 64, true),
       attention(T::F32, 8, 8, 1, 1024, 64, true),
       attention(T::F32, 8, 8, 1, 8192, 64, true),

@@ -150,34 +150,40 @@ public:
 
   /// All that `rows` rows see, merged into the totals.
   void run(int64_t rows) {
-    clearTotals(rows);
-    for (int64_t i = m.low[0] / kChunk, end = (m.high[rows - 1] + kChunk - 1) / kChunk; i < end; ++i) {
-      chunk(i, rows);
+    int64_t first = m.low[0] / kChunk, end = (m.high[rows - 1] + kChunk - 1) / kChunk;
+    if (first >= end)
+      return clearTotals(rows);
+    chunk(first, rows, m.totals, m.total);
+    for (int64_t i = first + 1; i < end; ++i) {
+      chunk(i, rows, m.chunks, m.chunk);
       mergeChunk(m.chunks, m.chunk, rows);
     }
   }
-  /// One chunk of it, left in `chunks` and `chunk`; a row that sees nothing of it has sum 0.
-  void chunk(int64_t index, int64_t rows) {
-    std::fill_n(m.chunks, rows, AttentionPart());
-    std::fill_n(m.chunk, rows * s.paddedWidth, 0.0f);
+  /// One chunk of it; a row that sees nothing of it has sum 0.
+  void chunk(int64_t index, int64_t rows, AttentionPart *parts, float *values) {
     // Low and high grow with the row.
     int64_t first = std::max(index * kChunkBlocks, m.low[0] / kKeyBlock);
     int64_t end = std::min((index + 1) * kChunkBlocks, (m.high[rows - 1] + kKeyBlock - 1) / kKeyBlock);
-    for (int64_t i = first; i < end; ++i) {
-      block(i, rows);
-      merge(m.chunks, m.chunk, m.parts, m.part, rows);
+    if (first >= end)
+      return clear(parts, values, rows);
+    block(first, rows, parts, values);
+    for (int64_t i = first + 1; i < end; ++i) {
+      block(i, rows, m.parts, m.part);
+      merge(parts, values, m.parts, m.part, rows);
     }
   }
-  void clearTotals(int64_t rows) {
-    std::fill_n(m.totals, rows, AttentionPart());
-    std::fill_n(m.total, rows * s.paddedWidth, 0.0f);
-  }
+  void clearTotals(int64_t rows) { clear(m.totals, m.total, rows); }
   void mergeChunk(const AttentionPart *parts, const float *values, int64_t rows) {
     merge(m.totals, m.total, parts, values, rows);
   }
 
 private:
-  void block(int64_t index, int64_t rows) {
+  void clear(AttentionPart *parts, float *values, int64_t rows) const {
+    std::fill_n(parts, rows, AttentionPart());
+    std::fill_n(values, rows * s.paddedWidth, 0.0f);
+  }
+
+  void block(int64_t index, int64_t rows, AttentionPart *parts, float *values) {
     int64_t first = index * kKeyBlock, from = kKeyBlock, to = 0;
     for (int64_t r = 0; r < rows; ++r) {
       m.blockLow[r] = int32_t(std::clamp<int64_t>(m.low[r] - first, 0, kKeyBlock));
@@ -191,17 +197,19 @@ private:
     score(first, from, to, rows);
     if (!isDirect)
       prefetchValues(first, from, to);
-    for (int64_t r = 0; r < rows; ++r) {
-      m.parts[r] = {};
+    clear(parts, values, rows);
+    for (int64_t r = 0; r < rows; ++r)
       if (m.blockLow[r] < m.blockHigh[r])
-        m.parts[r] = core.weigh(m.scores + r * kKeyBlock, m.blockLow[r], m.blockHigh[r], s.softcap,
-                                source.bias(r, first, m.blockLow[r], m.blockHigh[r], m.bias));
-    }
-    std::fill_n(m.part, rows * s.paddedWidth, 0.0f);
+        parts[r] = core.weigh(m.scores + r * kKeyBlock, m.blockLow[r], m.blockHigh[r], s.softcap,
+                              source.bias(r, first, m.blockLow[r], m.blockHigh[r], m.bias));
     if (isDirect)
-      weighDirectly(first, from, to, rows);
+      weighDirectly(first, from, to, rows, values);
     else
-      weighValues(first, from, to, rows);
+      weighValues(first, from, to, rows, values);
+    // A mask may hide all keys, but what it hides is multiplied by 0, which NaN survives.
+    for (int64_t r = 0; r < rows; ++r)
+      if (parts[r].sum == 0)
+        std::fill_n(values + r * s.paddedWidth, s.paddedWidth, 0.0f);
   }
 
   void merge(AttentionPart *totals, float *total, const AttentionPart *parts, const float *values,
@@ -261,7 +269,7 @@ private:
   }
 
   // The next block's keys are read next.
-  void weighDirectly(int64_t first, int64_t from, int64_t to, int64_t rows) {
+  void weighDirectly(int64_t first, int64_t from, int64_t to, int64_t rows, float *out) {
     int64_t step = source.valuesAreRead(rows) ? s.directValues : kKeyPanel;
     for (int64_t j = from; j < to; j += step) {
       int64_t count = std::min(step, to - j);
@@ -270,7 +278,7 @@ private:
         pointAhead(source.v, first + j + step, first + to, m.pointers + count);
       else
         pointAhead(source.k, first + kKeyBlock, m.high[rows - 1], m.pointers + count);
-      values(type, j, j + count, rows, true);
+      values(type, j, j + count, rows, true, out);
     }
   }
 
@@ -292,18 +300,18 @@ private:
       source.v.prefetch(first + from, std::min(s.valuesPerStep, to - from));
   }
 
-  void weighValues(int64_t first, int64_t from, int64_t to, int64_t rows) {
+  void weighValues(int64_t first, int64_t from, int64_t to, int64_t rows, float *out) {
     for (int64_t j = from, step = s.valuesPerStep; j < to; j += step) {
       int64_t count = std::min(step, to - j);
       prefetchValues(first, j + step, to);
-      values(source.values(first + j, count, rows, m.staged, m.pointers), j, j + count, rows, false);
+      values(source.values(first + j, count, rows, m.staged, m.pointers), j, j + count, rows, false, out);
     }
   }
-  void values(RowType type, int64_t from, int64_t to, int64_t rows, bool ahead) {
+  void values(RowType type, int64_t from, int64_t to, int64_t rows, bool ahead, float *out) {
     Span see = seeing(from, to, rows);
     core.values[int(type)](m.scores + see.begin * kKeyBlock, m.blockLow + see.begin, m.blockHigh + see.begin,
                            see.end - see.begin, m.pointers, from, to, ahead, s.paddedWidth,
-                           m.part + see.begin * s.paddedWidth);
+                           out + see.begin * s.paddedWidth);
   }
 
   const AttendShape &s;

@@ -155,10 +155,9 @@ private:
   void oneChunk(int64_t t) {
     place(t / s.chunks, 0, s.rows);
     ChunkResult result(s.shape, s.rows, part.shared, t);
-    AttendScratch mine = m;
-    mine.chunks = result.parts, mine.chunk = result.values;
     DenseSource source(call, s, core, widen, b, kv, 0);
-    AttendTile<DenseSource>(s.shape, core, source, mine).chunk(t % s.chunks, s.rows);
+    AttendTile<DenseSource>(s.shape, core, source, m)
+        .chunk(t % s.chunks, s.rows, result.parts, result.values);
   }
 
   void joinChunks(int64_t head) {

@@ -164,13 +164,21 @@ void keyScores(const float *q, int64_t rows, int64_t size, const void *const *ke
                               scores + r * kKeyBlock + j);
 }
 
+/// Lane i joins lane i + 8, then i + 4, and so on.
 template <typename Join> DSPARK_SIMD float across(vf v, Join join) {
+#if defined(__AVX512F__)
+  v = join(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+  v = join(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3));
+  v = join(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+  return join(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14))[0];
+#else
   float lanes[kLanes];
   store(lanes, v);
   for (int half = kLanes / 2; half > 0; half /= 2)
     for (int i = 0; i < half; ++i)
       lanes[i] = join(lanes[i], lanes[i + half]);
   return lanes[0];
+#endif
 }
 
 /// Softcap and bias; lanes outside [low, high) are touched too.
@@ -201,7 +209,7 @@ DSPARK_SIMD float largest(const float *row, int64_t from, int64_t to) {
     top[0] = select(load(row + j) > top[0], load(row + j), top[0]);
   for (int v = 1; v < 4; ++v)
     top[0] = select(top[v] > top[0], top[v], top[0]);
-  return across(top[0], [](float a, float b) { return a > b ? a : b; });
+  return across(top[0], [](auto a, auto b) { return a > b ? a : b; });
 }
 
 AttentionPart weigh(float *row, int64_t low, int64_t high, float softcap, const float *bias) {
@@ -224,7 +232,7 @@ AttentionPart weigh(float *row, int64_t low, int64_t high, float softcap, const 
     sum += p;
     store(row + j, p);
   }
-  part.sum = across(sum, [](float a, float b) { return a + b; });
+  part.sum = across(sum, [](auto a, auto b) { return a + b; });
   return part;
 }
 
@@ -328,6 +336,11 @@ void merge(AttentionPart &total, float *totalValues, const AttentionPart &part, 
            int64_t width) {
   if (part.sum == 0)
     return;
+  if (total.sum == 0) {
+    total = part;
+    __builtin_memcpy(totalValues, values, size_t(width) * sizeof(float));
+    return;
+  }
   float top = part.max > total.max ? part.max : total.max;
   float shift = top == -kInf ? 0.0f : top;
   float keep = expOf(total.max - shift), add = expOf(part.max - shift);

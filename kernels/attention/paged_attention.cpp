@@ -179,9 +179,7 @@ private:
 
   void oneChunk(const PagedSource &source, int64_t index, int64_t first, int64_t rows) {
     ChunkResult result = chunkResult(index, first);
-    AttendScratch mine = m;
-    mine.chunks = result.parts, mine.chunk = result.values;
-    AttendTile<PagedSource>(s.shape, core, source, mine).chunk(index, rows);
+    AttendTile<PagedSource>(s.shape, core, source, m).chunk(index, rows, result.parts, result.values);
   }
   // A split batch has one block of rows; a token's rows lie behind those of the tokens before it.
   ChunkResult chunkResult(int64_t index, int64_t first) const {

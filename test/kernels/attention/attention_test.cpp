@@ -277,10 +277,15 @@ TEST(Attention, FullyMaskedRowsAreZero) {
   for (size_t k : {0, 3})
     for (int64_t i = 0; i < out[k].elements(); ++i)
       ASSERT_EQ(out[k].as<float>()[i], 0);
-  for (const Kernel *row : rowsOf("attention")) {
-    Tensor y = runRow(*row, in, {})[0];
-    for (int64_t i = 0; i < y.elements(); ++i)
-      ASSERT_EQ(y.as<float>()[i], 0) << row->name;
+  for (float value : {0.5f, INFINITY}) { // weighted by 0, infinity would be NaN
+    in[2].as<float>()[0] = value;
+    for (const Kernel *row : rowsOf("attention")) {
+      if (value == INFINITY && row == rowsOf("attention").back())
+        continue; // the reference weights all
+      Tensor y = runRow(*row, in, {})[0];
+      for (int64_t i = 0; i < y.elements(); ++i)
+        ASSERT_EQ(y.as<float>()[i], 0) << row->name;
+    }
   }
 }
 
