@@ -196,6 +196,14 @@ void adjust(float *row, int64_t low, int64_t high, float softcap, const float *b
   }
 }
 
+/// Lanes outside [low, high) become -inf, as a whole vector: one of lanes stored singly is slow to load.
+DSPARK_SIMD void hideOutside(float *row, int64_t low, int64_t high) {
+  vi lane;
+  for (int i = 0; i < kLanes; ++i)
+    lane[i] = i;
+  store(row, select((lane >= int32_t(low)) & (lane < int32_t(high)), load(row), splat(-kInf)));
+}
+
 /// The largest of whole vectors; NaN is passed over.
 DSPARK_SIMD float largest(const float *row, int64_t from, int64_t to) {
   vf top[4] = {splat(-kInf), splat(-kInf), splat(-kInf), splat(-kInf)};
@@ -218,10 +226,10 @@ AttentionPart weigh(float *row, int64_t low, int64_t high, float softcap, const 
     adjust(row, low, high, softcap, bias);
   // Whole vectors from here: what the row does not see is -inf and gets weight 0.
   int64_t from = low / kLanes * kLanes, to = (high + kLanes - 1) / kLanes * kLanes;
-  for (int64_t j = from; j < low; ++j)
-    row[j] = -kInf;
-  for (int64_t j = high; j < to; ++j)
-    row[j] = -kInf;
+  if (from < low)
+    hideOutside(row + from, low - from, high - from);
+  if (high < to)
+    hideOutside(row + to - kLanes, low - (to - kLanes), high - (to - kLanes));
   AttentionPart part;
   part.max = largest(row, from, to);
   // NaN stays NaN below; where all is hidden, 0 keeps -inf - max at -inf.
