@@ -2,6 +2,7 @@
 // all channels once, then goes through its rows, block by block of channels. Padding is a row of zero points,
 // so that taking the zero point off is one number per channel: zero times the sum of its weights.
 #include "kernels/common/shares.h"
+#include "kernels/conv/conv_depthwise_columns.h"
 #include "kernels/conv/conv_integer.h"
 #include "kernels/conv/conv_plan.h"
 #include "kernels/conv/qdepthwise.h"
@@ -152,9 +153,26 @@ struct Tile {
     int64_t first = rows * index / state.tiles, end = rows * (index + 1) / state.tiles;
     if (first >= end || conv.out[2] == 0 || channels == 0)
       return;
+    if (goesByColumns()) {
+      const DepthwiseColumns byColumns(call, conv, ops, scratch);
+      for (int64_t r = first; r < end; ++r)
+        byColumns.runRow(r);
+      return;
+    }
     startBlocks();
     for (int64_t r = first; r < end; ++r)
       runRow(r);
+  }
+
+  bool goesByColumns() const {
+    if (!ops.columns || !DepthwiseColumns::suits(conv))
+      return false;
+    PanelZeros zeros(call.in[3], call.in[5]);
+    int16_t zero[kIntegerColumns];
+    for (int64_t c = 0; c < conv.outChannels; c += kIntegerColumns)
+      if (zeros.read(c, std::min(conv.outChannels - c, kIntegerColumns), zero))
+        return false;
+    return true;
   }
 };
 
@@ -175,9 +193,13 @@ void prepareQlinearDepthwise(const KernelCall &call, KernelWork &work) {
   state.start = take(state.blocks * kDepthwiseChannels * 4);
   state.padding = take(conv.outChannels);
   state.columns = take(state.blocks * int64_t(sizeof(ResultColumns)));
+  if (DepthwiseColumns::suits(conv))
+    used = std::max(used, DepthwiseColumns::scratchBytes(conv));
   work.scratchPerThread = size_t(used);
   int64_t rows = std::max<int64_t>(conv.batch * conv.out[0] * conv.out[1], 1);
-  state.tiles = evenParts(std::min(std::clamp<int64_t>(int64_t(conv.flops() / 200e3), 1, 32), rows));
+  // What a tile starts with takes some microseconds.
+  double tileFlops = DepthwiseColumns::suits(conv) ? 1e6 : 200e3;
+  state.tiles = evenParts(std::min(std::clamp<int64_t>(int64_t(conv.flops() / tileFlops), 1, 32), rows));
   work.tiles[0] = uint32_t(state.tiles);
   work.flops = conv.flops();
   work.bytes = double(call.in[0].elements()) + double(call.in[3].elements()) +

@@ -21,12 +21,42 @@ struct QDepthwiseRow {
   const SumsResult *result;  // what the sums of each pixel become
 };
 
+/// A row of output pixels of a square kernel of 3 or 5 taps a side and stride 1 or 2, one block of channels,
+/// whose weights have no zero point: by whole columns of the input, with the instruction for four bytes.
+struct QDepthwiseColumns {
+  const std::byte *const *lines; // [kernel] input pixels at the first output's first column, at the first
+                                 // channel, to be read only inside the image,
+  const int64_t *steps;          // and the bytes from one to the next, 0 for a line of padding
+  const std::byte *padding;      // a pixel of zero points
+  int64_t column, width;         // the first column, which may lie outside, and columns of the image
+  int64_t kernel, stride, pixels;
+  int64_t channels;            // 64, 32 or 16
+  bool isSigned;               // x
+  const std::byte *w;          // [kernel][(kernel + 3) / 4][channels][4] by weights(); channel j lies at
+  const int32_t *start;        // [channels] depthwisePlace(j), and so do what the sums begin with
+  const float *scale, *offset; // and what they are scaled by and shifted
+  const SumsResult *results; // [channels / 16]; of an y of 8 bits only the first one's place and range count
+};
+inline int64_t depthwisePlace(int64_t channels, int64_t j) {
+  return j % 16 / 4 * (channels / 4) + j / 16 * 4 + j % 4;
+}
+struct QDepthwiseWeights {
+  const int8_t *w; // [kernel][kernel][channels], `step` bytes apart
+  int64_t step, kernel, channels;
+  uint8_t zero; // of x as an unsigned byte
+  std::byte *to;
+  int32_t *start; // what takes the zero point off
+};
+
 struct QDepthwiseOps {
   void (*row)(const QDepthwiseRow &);
   /// Widens one block of weights [taps][channels], `step` bytes apart, less their zero points, to the pairs
   /// that `row` reads; what is missing in a pair or block is 0.
   void (*widen)(const int8_t *w, int64_t taps, int64_t step, int64_t channels, const int16_t *zero,
                 int16_t *out);
+  /// For QDepthwiseColumns; null where the level lacks the instruction.
+  void (*columns)(const QDepthwiseColumns &) = nullptr;
+  void (*weights)(const QDepthwiseWeights &) = nullptr;
 };
 
 extern const QDepthwiseOps qdepthwiseOpsBaseline, qdepthwiseOpsAvx2, qdepthwiseOpsAvx512;
