@@ -27,16 +27,13 @@ template <> struct Quads<64> {
   static DSPARK_SIMD Vector subtract(Vector a, Vector b) { return _mm512_sub_epi32(a, b); }
   static DSPARK_SIMD Floats floats(Vector v) { return _mm512_cvtepi32_ps(v); }
   static DSPARK_SIMD Floats loadFloats(const float *p) { return _mm512_loadu_ps(p); }
-  static DSPARK_SIMD Floats splatFloat(float v) { return _mm512_set1_ps(v); }
-  static DSPARK_SIMD Vector nearest(Floats most, Floats v) {
-    return _mm512_cvtps_epi32(_mm512_min_ps(most, v));
-  }
+  static DSPARK_SIMD Vector nearest(Floats v) { return _mm512_cvtps_epi32(v); }
   static DSPARK_SIMD Vector words(Vector a, Vector b) { return _mm512_packs_epi32(a, b); }
-  static DSPARK_SIMD Vector shifted(Vector v, Vector low, Vector zero) {
-    return _mm512_add_epi16(_mm512_max_epi16(v, low), zero);
+  static DSPARK_SIMD Vector bounded(Vector v, Vector low, Vector high) {
+    return _mm512_min_epi16(_mm512_max_epi16(v, low), high);
   }
+  static DSPARK_SIMD Vector add16(Vector a, Vector b) { return _mm512_add_epi16(a, b); }
   static DSPARK_SIMD Vector bytes(Vector a, Vector b) { return _mm512_packus_epi16(a, b); }
-  static DSPARK_SIMD Vector signedBytes(Vector a, Vector b) { return _mm512_packs_epi16(a, b); }
 };
 
 template <> struct Quads<32> {
@@ -56,16 +53,13 @@ template <> struct Quads<32> {
   static DSPARK_SIMD Vector subtract(Vector a, Vector b) { return _mm256_sub_epi32(a, b); }
   static DSPARK_SIMD Floats floats(Vector v) { return _mm256_cvtepi32_ps(v); }
   static DSPARK_SIMD Floats loadFloats(const float *p) { return _mm256_loadu_ps(p); }
-  static DSPARK_SIMD Floats splatFloat(float v) { return _mm256_set1_ps(v); }
-  static DSPARK_SIMD Vector nearest(Floats most, Floats v) {
-    return _mm256_cvtps_epi32(_mm256_min_ps(most, v));
-  }
+  static DSPARK_SIMD Vector nearest(Floats v) { return _mm256_cvtps_epi32(v); }
   static DSPARK_SIMD Vector words(Vector a, Vector b) { return _mm256_packs_epi32(a, b); }
-  static DSPARK_SIMD Vector shifted(Vector v, Vector low, Vector zero) {
-    return _mm256_add_epi16(_mm256_max_epi16(v, low), zero);
+  static DSPARK_SIMD Vector bounded(Vector v, Vector low, Vector high) {
+    return _mm256_min_epi16(_mm256_max_epi16(v, low), high);
   }
+  static DSPARK_SIMD Vector add16(Vector a, Vector b) { return _mm256_add_epi16(a, b); }
   static DSPARK_SIMD Vector bytes(Vector a, Vector b) { return _mm256_packus_epi16(a, b); }
-  static DSPARK_SIMD Vector signedBytes(Vector a, Vector b) { return _mm256_packs_epi16(a, b); }
 };
 
 template <> struct Quads<16> {
@@ -85,14 +79,13 @@ template <> struct Quads<16> {
   static DSPARK_SIMD Vector subtract(Vector a, Vector b) { return _mm_sub_epi32(a, b); }
   static DSPARK_SIMD Floats floats(Vector v) { return _mm_cvtepi32_ps(v); }
   static DSPARK_SIMD Floats loadFloats(const float *p) { return _mm_loadu_ps(p); }
-  static DSPARK_SIMD Floats splatFloat(float v) { return _mm_set1_ps(v); }
-  static DSPARK_SIMD Vector nearest(Floats most, Floats v) { return _mm_cvtps_epi32(_mm_min_ps(most, v)); }
+  static DSPARK_SIMD Vector nearest(Floats v) { return _mm_cvtps_epi32(v); }
   static DSPARK_SIMD Vector words(Vector a, Vector b) { return _mm_packs_epi32(a, b); }
-  static DSPARK_SIMD Vector shifted(Vector v, Vector low, Vector zero) {
-    return _mm_add_epi16(_mm_max_epi16(v, low), zero);
+  static DSPARK_SIMD Vector bounded(Vector v, Vector low, Vector high) {
+    return _mm_min_epi16(_mm_max_epi16(v, low), high);
   }
+  static DSPARK_SIMD Vector add16(Vector a, Vector b) { return _mm_add_epi16(a, b); }
   static DSPARK_SIMD Vector bytes(Vector a, Vector b) { return _mm_packus_epi16(a, b); }
-  static DSPARK_SIMD Vector signedBytes(Vector a, Vector b) { return _mm_packs_epi16(a, b); }
 };
 
 /// Four rows of bytes to quads, and so 16 bytes of each at a time: lane 4 g + e of vector q holds bytes
@@ -109,28 +102,28 @@ DSPARK_SIMD void interleave(const typename Quads<kBytes>::Vector (&rows)[4],
   quads[3] = Q::high16(high, highNext);
 }
 
-/// What narrow_bytes.h does, for four vectors: byte 16 g + 4 q + e is that of lane 4 g + e of vector q, the
-/// order in which interleave() leaves channels. A range's upper bound holds from the minimum of floats on.
+/// What narrow_bytes.h does, for four vectors of values that int32 can hold: byte 16 g + 4 q + e is that of
+/// lane 4 g + e of vector q, the order in which interleave() leaves channels. Signed bytes are unsigned ones
+/// with another zero point and the highest bit turned.
 template <int kBytes> class QuadNarrowing {
   using Q = Quads<kBytes>;
 
 public:
   explicit DSPARK_SIMD QuadNarrowing(const ByteRange &range)
-      : most(Q::splatFloat(range.high)), low(Q::splat16(range.low)), zero(Q::splat16(range.zero)),
-        isSigned(range.isSigned) {}
+      : low(Q::splat16(range.low)), high(Q::splat16(range.high)),
+        zero(Q::splat16(int16_t(range.zero + (range.isSigned ? 128 : 0)))),
+        flip(Q::splat8(range.isSigned ? -128 : 0)) {}
 
   DSPARK_SIMD typename Q::Vector operator()(const typename Q::Floats (&value)[4]) const {
-    typename Q::Vector first = Q::words(Q::nearest(most, value[0]), Q::nearest(most, value[1])),
-                       second = Q::words(Q::nearest(most, value[2]), Q::nearest(most, value[3]));
-    first = Q::shifted(first, low, zero);
-    second = Q::shifted(second, low, zero);
-    return isSigned ? Q::signedBytes(first, second) : Q::bytes(first, second);
+    typename Q::Vector first = Q::words(Q::nearest(value[0]), Q::nearest(value[1])),
+                       second = Q::words(Q::nearest(value[2]), Q::nearest(value[3]));
+    first = Q::add16(Q::bounded(first, low, high), zero);
+    second = Q::add16(Q::bounded(second, low, high), zero);
+    return Q::exclusiveOr(Q::bytes(first, second), flip);
   }
 
 private:
-  typename Q::Floats most;
-  typename Q::Vector low, zero;
-  bool isSigned;
+  typename Q::Vector low, high, zero, flip;
 };
 
 } // namespace

@@ -52,6 +52,7 @@ void DepthwiseColumns::startBlock(const Block &block, int64_t at) {
   for (int64_t j = 0; j < block.channels; j += kIntegerColumns) {
     ResultColumns &some = *new (columns + (at + j) / kIntegerColumns) ResultColumns;
     result.read(block.channel + j, kIntegerColumns, some);
+    isWhole &= staysWhole(some.scale, some.offset);
     for (int64_t lane = 0; lane < kIntegerColumns; lane += 4) { // which stay beside each other
       int64_t place = at + depthwisePlace(block.channels, j + lane);
       for (int64_t i = 0; i < 4; ++i)

@@ -17,6 +17,8 @@ public:
   /// A tile's, in scratch at 64 bytes.
   DepthwiseColumns(const KernelCall &call, const ConvPlan &conv, const QDepthwiseOps &ops,
                    std::byte *scratch);
+  /// Whether the scales are for it too; if not, nothing may be run.
+  bool fits() const { return isWhole; }
   /// Row `index` of all output rows.
   void runRow(int64_t index) const;
 
@@ -41,7 +43,7 @@ private:
   const KernelCall &call;
   const ConvPlan &conv;
   const QDepthwiseOps &ops;
-  bool isSigned;
+  bool isSigned, isWhole = true;
   IntegerResult result;
   // Per channel of blocks one after another.
   std::byte *weights, *padding;

@@ -153,17 +153,19 @@ struct Tile {
     int64_t first = rows * index / state.tiles, end = rows * (index + 1) / state.tiles;
     if (first >= end || conv.out[2] == 0 || channels == 0)
       return;
-    if (goesByColumns()) {
-      const DepthwiseColumns byColumns(call, conv, ops, scratch);
-      for (int64_t r = first; r < end; ++r)
-        byColumns.runRow(r);
+    if (goesByColumns() && runByColumns(first, end))
       return;
-    }
     startBlocks();
     for (int64_t r = first; r < end; ++r)
       runRow(r);
   }
 
+  bool runByColumns(int64_t first, int64_t end) const {
+    const DepthwiseColumns byColumns(call, conv, ops, scratch);
+    for (int64_t r = first; byColumns.fits() && r < end; ++r)
+      byColumns.runRow(r);
+    return byColumns.fits();
+  }
   bool goesByColumns() const {
     if (!ops.columns || !DepthwiseColumns::suits(conv))
       return false;

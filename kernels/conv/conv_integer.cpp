@@ -140,6 +140,7 @@ struct Tile {
   int16_t *zeros = reinterpret_cast<int16_t *>(scratch + state.zeros);
   int32_t *sums = reinterpret_cast<int32_t *>(scratch + state.sums);
   int32_t *rowSums = reinterpret_cast<int32_t *>(scratch + state.rowSums);
+  const std::byte *gathered = scratch;
   int64_t group = 0, first = 0, rows = 0;
   bool hasRowSums = false;
 
@@ -171,7 +172,7 @@ struct Tile {
         if (isFused)
           results[p] = result.result(parameters[p], rows, placeOf(result, channel));
       }
-      ops.tile({scratch, zeros, rows, conv.depth(), panelsAt(panels, from, columns), count,
+      ops.tile({gathered, zeros, rows, conv.depth(), panelsAt(panels, from, columns), count,
                 scratch + state.wide, sums, isFused ? results : nullptr});
       for (int64_t p = 0; p < count && !isFused; ++p)
         finish(result, parameters[p], p, from + p * kIntegerColumns, zero[p]);
@@ -187,9 +188,14 @@ struct Tile {
     bool isSigned = x.type == DType::I8;
     RowGather gather = {conv, ops, x.as<std::byte>(), isSigned, zeroAt(call.input(at.aZero), 0), group};
     std::fill_n(zeros, rows, rowZero(ops, isSigned, gather.zero));
-    if (gather.isCopy())
-      return ops.row(gather.x + first * conv.inChannels, isSigned, rows * conv.inChannels, 1, gather.zero,
-                     scratch);
+    if (gather.isCopy()) {
+      const std::byte *pixels = gather.x + first * conv.inChannels;
+      if (takesRowsAsTheyAre(ops, isSigned))
+        gathered = pixels;
+      else
+        ops.row(pixels, isSigned, rows * conv.inChannels, 1, gather.zero, scratch);
+      return;
+    }
     OutputPixel pixel(conv, first);
     int64_t step = rowBytes(ops, conv.depth());
     for (int64_t r = 0; r < rows; ++r, pixel.next(conv))
@@ -221,7 +227,7 @@ struct Tile {
     bool hasZeros = std::any_of(zero, zero + kIntegerColumns, [](int16_t z) { return z != 0; });
     if (hasZeros && !hasRowSums) {
       for (int64_t r = 0; r < rows; ++r)
-        rowSums[r] = ops.rowSum(scratch + r * rowBytes(ops, conv.depth()), conv.depth(), zeros[r]);
+        rowSums[r] = ops.rowSum(gathered + r * rowBytes(ops, conv.depth()), conv.depth(), zeros[r]);
       hasRowSums = true;
     }
     if (hasZeros)

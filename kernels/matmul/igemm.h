@@ -19,7 +19,7 @@ namespace dspark {
 
 inline constexpr int64_t kIntegerColumns = 16; // of a panel
 inline constexpr int64_t kIntegerPanels = 2;   // of one tile at most
-inline constexpr int64_t kIntegerRows = 96;    // of one tile at most
+inline constexpr int64_t kIntegerRows = 288;   // of one tile at most
 /// Terms whose 16-bit form is made at a time, so that it stays in the L1 cache. A multiple of 4.
 inline constexpr int64_t kIntegerBlock = 512;
 inline constexpr int64_t kIntegerScratch = kIntegerBlock * kIntegerColumns * 2; // bytes of IgemmTile::scratch
@@ -40,6 +40,17 @@ struct SumsResult {
   const float *residual = nullptr; // of an f32 y, placed like it; null: none
   SumEpilogue epilogue = {};       // of an f32 y
 };
+
+namespace {
+/// Whether int32 holds sum * scale + offset for every sum, as with the scales of any usual network; not if
+/// one is NaN.
+[[maybe_unused]] inline bool staysWhole(const float *scale, const float *offset) {
+  int large = 0;
+  for (int64_t j = 0; j < kIntegerColumns; ++j)
+    large |= !(__builtin_fabsf(scale[j]) <= 0x1p-1f) | !(__builtin_fabsf(offset[j]) <= 0x1p29f);
+  return large == 0;
+}
+} // namespace
 
 struct IgemmTile {
   const std::byte *a;   // [rows] of rowBytes(k), made by `row` and `fill`
@@ -90,6 +101,10 @@ inline const IgemmOps &igemmOpsFor(Isa isa, const std::byte *panel, int64_t k, i
 /// A zero point of A in the form of the rows that `ops` makes.
 inline int16_t rowZero(const IgemmOps &ops, bool isSigned, int16_t zero) {
   return ops.elementBytes == 1 && isSigned ? int16_t(zero + 128) : zero;
+}
+/// Whether row() changes nothing.
+inline bool takesRowsAsTheyAre(const IgemmOps &ops, bool isSigned) {
+  return ops.elementBytes == 1 && !isSigned;
 }
 /// Bytes of a row of A; terms beyond k are zero points.
 inline int64_t rowBytes(const IgemmOps &ops, int64_t k) { return (k + 3) / 4 * 4 * ops.elementBytes; }

@@ -1,9 +1,7 @@
 #include "kernels/matmul/igemm_vnni.h"
 
-#include "kernels/matmul/igemm_quads.h"
-#include "kernels/matmul/igemm_sums.h"
+#include "kernels/matmul/igemm_finished_quads.h"
 
 namespace dspark {
-const IgemmOps igemmOpsAvx512 = {1,         finishedTile<quadTile>, packAny, quadRow, quadFill, quadRowSum,
-                                 finishSums};
+const IgemmOps igemmOpsAvx512 = {1, finishedQuadTile, packAny, quadRow, quadFill, quadRowSum, finishSums};
 } // namespace dspark

@@ -6,14 +6,22 @@
 #pragma once
 #include "kernels/matmul/igemm_byte_rows.h"
 #include "kernels/matmul/igemm_pack.h"
+#include <utility>
 
 namespace dspark {
 namespace {
 
-template <int R, int P> void quadRows(const IgemmTile &tile, int64_t row, int64_t panel) {
-  QuadSums sum[R][P] = {};
+// Sums of R rows by P panels, which begin with `start`.
+template <int R, int P>
+inline __attribute__((always_inline)) void sumQuads(const IgemmTile &tile, int64_t row, int64_t panel,
+                                                    const QuadSums (&start)[P], QuadSums (&sum)[R][P]) {
   int64_t stride = (tile.k + 3) / 4 * 4, panelStep = packedPanelBytes(tile.k);
   const std::byte *a = tile.a + row * stride, *b = tile.b + panel * panelStep;
+#pragma clang loop unroll(full)
+  for (int r = 0; r < R; ++r)
+#pragma clang loop unroll(full)
+    for (int p = 0; p < P; ++p)
+      sum[r][p] = start[p];
   for (int64_t q = 0; q < tile.k; q += 4, b += 64) {
     QuadSums column[P];
 #pragma clang loop unroll(full)
@@ -28,10 +36,18 @@ template <int R, int P> void quadRows(const IgemmTile &tile, int64_t row, int64_
         sum[r][p] = dotQuads(sum[r][p], splatQuad(terms), column[p]);
     }
   }
-  // b now points at the first panel's column sums.
+}
+
+inline QuadSums panelSums(const IgemmTile &tile, int64_t panel) {
+  return loadQuads(tile.b + panel * packedPanelBytes(tile.k) + panelBytes(tile.k));
+}
+
+template <int R, int P> void quadRows(const IgemmTile &tile, int64_t row, int64_t panel) {
+  QuadSums sum[R][P], start[P] = {};
+  sumQuads(tile, row, panel, start, sum);
 #pragma clang loop unroll(full)
   for (int p = 0; p < P; ++p) {
-    QuadSums columns = loadQuads(b + p * panelStep);
+    QuadSums columns = panelSums(tile, panel + p);
     int32_t *c = tile.c + ((panel + p) * tile.rows + row) * kIntegerColumns;
 #pragma clang loop unroll(full)
     for (int r = 0; r < R; ++r)
@@ -39,14 +55,29 @@ template <int R, int P> void quadRows(const IgemmTile &tile, int64_t row, int64_
   }
 }
 
+// Calls f(rows, first row) for blocks of 12 rows, whose sums by 2 panels fill the registers, or nearly as
+// many: a block of few rows waits for its sums (49 rows as 10 10 10 10 9, not 12 12 12 12 1: a tenth less).
+constexpr int kQuadRows = 12;
+template <typename F> inline __attribute__((always_inline)) void evenBlocks(int64_t row, int64_t rows, F f) {
+  for (int64_t blocks = (rows - row + kQuadRows - 1) / kQuadRows; blocks > 0; --blocks) {
+    int64_t size = (rows - row + blocks - 1) / blocks;
+    f(size, row);
+    row += size;
+  }
+}
+
+// Of R rows, at R - 1.
+using QuadRows = void (*)(const IgemmTile &, int64_t row, int64_t panel);
+template <int P, int... R> constexpr auto quadRowsOf(std::integer_sequence<int, R...>) {
+  struct {
+    QuadRows at[sizeof...(R)];
+  } rows = {{quadRows<R + 1, P>...}};
+  return rows;
+}
+
 template <int P> void quadPanels(const IgemmTile &tile, int64_t panel, int64_t row = 0) {
-  constexpr int kRows = 12;
-  for (; row + kRows <= tile.rows; row += kRows)
-    quadRows<kRows, P>(tile, row, panel);
-  for (; row + 4 <= tile.rows; row += 4)
-    quadRows<4, P>(tile, row, panel);
-  for (; row < tile.rows; ++row)
-    quadRows<1, P>(tile, row, panel);
+  static constexpr auto kRows = quadRowsOf<P>(std::make_integer_sequence<int, kQuadRows>());
+  evenBlocks(row, tile.rows, [&](int64_t size, int64_t first) { kRows.at[size - 1](tile, first, panel); });
 }
 
 [[maybe_unused]] void quadTile(const IgemmTile &tile) {

@@ -108,7 +108,7 @@ inline void expectTile([[maybe_unused]] const IgemmTile &tile) {
   DSPARK_EXPECTS(isReadable(tile.b, tile.panels) && isReadable(tile.c, tile.panels * tile.rows));
 }
 
-// A tile whose sums go through memory: those of at most 96 rows stay in the L1 cache until they are finished.
+// A tile whose sums go through memory, panel by panel by way of the L1 or L2 cache.
 template <void (*sumTile)(const IgemmTile &)> void finishedTile(const IgemmTile &tile) {
   expectTile(tile);
   sumTile(tile);

@@ -61,14 +61,19 @@ struct Tile {
   int16_t *zeros = reinterpret_cast<int16_t *>(scratch + state.zeros);
   int32_t *sums = reinterpret_cast<int32_t *>(scratch + state.sums);
   int32_t *rowSums = reinterpret_cast<int32_t *>(scratch + state.rowSums);
+  const std::byte *rows = scratch;
 
   void makeRows(int64_t aOffset, int64_t aRow) {
     bool isSigned = a.type == DType::I8;
     int64_t step = rowBytes(ops, plan.k);
+    bool isInPlace = takesRowsAsTheyAre(ops, isSigned) && plan.aTerm == 1 && plan.aRow == step;
+    if (isInPlace)
+      rows = past(bytesOf(a), aOffset + range.row * plan.aRow);
     for (int64_t r = 0; r < range.rows; ++r) {
       int16_t zero = zeroAt(aZero, aRow + r);
-      ops.row(past(bytesOf(a), aOffset + (range.row + r) * plan.aRow), isSigned, plan.k, plan.aTerm, zero,
-              scratch + r * step);
+      if (!isInPlace)
+        ops.row(past(bytesOf(a), aOffset + (range.row + r) * plan.aRow), isSigned, plan.k, plan.aTerm, zero,
+                scratch + r * step);
       zeros[r] = rowZero(ops, isSigned, zero);
     }
   }
@@ -108,7 +113,7 @@ struct Tile {
         result.read(bFirst + from, count, parameters[p]);
         results[p] = result.result(parameters[p], range.rows, placeOf(result, from));
       }
-      ops.tile({scratch, zeros, range.rows, plan.k, panelsAt(bOffset, column, columns), panels,
+      ops.tile({rows, zeros, range.rows, plan.k, panelsAt(bOffset, column, columns), panels,
                 scratch + state.wide, sums, isFused ? results : nullptr});
       for (int64_t p = 0; p < panels && !isFused; ++p)
         finish(result, parameters[p], p, column + p * kIntegerColumns, aRow, zero[p], hasRowSums);
@@ -126,7 +131,7 @@ struct Tile {
     bool hasZeros = std::any_of(zero, zero + kIntegerColumns, [](int16_t z) { return z != 0; });
     if (hasZeros && !hasRowSums) {
       for (int64_t r = 0; r < range.rows; ++r)
-        rowSums[r] = ops.rowSum(scratch + r * rowBytes(ops, plan.k), plan.k, zeros[r]);
+        rowSums[r] = ops.rowSum(rows + r * rowBytes(ops, plan.k), plan.k, zeros[r]);
       hasRowSums = true;
     }
     if (hasZeros)

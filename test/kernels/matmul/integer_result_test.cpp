@@ -4,6 +4,7 @@
 #include "kernels/matmul/scalar_activation.h"
 #include "runtime/format/PackedLayout.h"
 #include "test/kernels/accepts.h"
+#include <limits>
 
 namespace dspark {
 namespace {
@@ -80,6 +81,58 @@ TEST(IntegerResult, MatmulEpilogues) {
              {},
              uniform({n}, rng)},
             attrs, rng);
+    }
+}
+
+// Bytes of results that no integer holds: bounded, and the least for NaN, in matrices and depthwise.
+TEST(IntegerResult, LargeScalesSaturate) {
+  std::mt19937 rng(3);
+  constexpr int64_t m = 17, n = 48, k = 36;
+  for (float scale : {1e-3f, 0.4f, 0.6f, 1e6f, 1e30f, std::numeric_limits<float>::infinity()})
+    for (bool isDepthwise : {false, true}) {
+      Tensor w = isDepthwise ? filled<uint8_t>(DType::I8, {n, 1, 3, 3}, rng)
+                             : filled<uint8_t>(DType::I8, {k, n}, rng);
+      Tensor x = isDepthwise ? filled<uint8_t>(DType::U8, {1, m, 3, n}, rng)
+                             : filled<uint8_t>(DType::U8, {m, k}, rng);
+      auto value = [](auto v, DType type) { return filled<decltype(v)>(type, {}, [&] { return v; }); };
+      std::vector<Tensor> in = {x,
+                                value(scale, DType::F32),
+                                value(uint8_t(120), DType::U8),
+                                isDepthwise ? packed("depthwise", ConvWeight{n, n, n, 9, false, 1, true}, w)
+                                            : packed("panel16k4", MatrixWeight{1, k, n, false, 1, true}, w),
+                                value(1.0f, DType::F32),
+                                value(uint8_t(0), DType::I8),
+                                value(1.0f, DType::F32),
+                                value(uint8_t(100), DType::U8)};
+      AttrList attrs;
+      attrs.set("packed", isDepthwise ? "depthwise" : "panel16k4");
+      if (isDepthwise)
+        attrs.set("pads", {1, 1, 1, 1}).set("group", n).set("layout", "nhwc");
+      size_t taken = 0;
+      for (const Kernel *row : rowsOf(isDepthwise ? "qlinear_conv" : "qlinear_matmul")) {
+        if (!accepts(*row, in, attrs))
+          continue;
+        ++taken;
+        Tensor y = runRow(*row, in, attrs)[0];
+        for (int64_t i = 0; i < y.elements(); ++i) {
+          int64_t sum = 0, column = i % n, r = i / n;
+          if (isDepthwise) {
+            for (int64_t tap = 0; tap < 9; ++tap) {
+              int64_t line = r / 3 - 1 + tap / 3, at = r % 3 - 1 + tap % 3;
+              if (line >= 0 && line < m && at >= 0 && at < 3)
+                sum +=
+                    (x.as<uint8_t>()[(line * 3 + at) * n + column] - 120) * w.as<int8_t>()[column * 9 + tap];
+            }
+          } else {
+            for (int64_t j = 0; j < k; ++j)
+              sum += (x.as<uint8_t>()[r * k + j] - 120) * w.as<int8_t>()[j * n + column];
+          }
+          float exact = std::nearbyint(float(sum) * scale);
+          ASSERT_EQ(int(y.as<uint8_t>()[i]), 100 + int(exact > -100 ? std::min(exact, 155.0f) : -100))
+              << row->name << " scale " << scale << " element " << i;
+        }
+      }
+      EXPECT_GT(taken, 0u);
     }
 }
 

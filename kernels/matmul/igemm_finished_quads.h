@@ -1,0 +1,107 @@
+// Tiles of igemm_quads.h whose sums become bytes in registers: what zero points of A and the bias add is what
+// the sums begin with, and four vectors of sums become one of bytes. Through memory, row by row, a sum took
+// as long as the product of 64 terms.
+//
+// Included behind igemm_vnni.h.
+#pragma once
+#include "kernels/common/quad_bytes.h"
+#include "kernels/matmul/igemm_quads.h"
+#include "kernels/matmul/igemm_sums.h"
+
+namespace dspark {
+namespace {
+
+// Where P panels that lie beside each other go, and how.
+template <int P> struct BytePanels {
+  const float *scale[P], *offset[P];
+  QuadSums start[P];
+  simd::QuadNarrowing<64> narrow;
+  std::byte *y;
+  int64_t stride;
+};
+
+template <int R, int P>
+void byteRows(const IgemmTile &tile, int64_t row, int64_t panel, const BytePanels<P> &given) {
+  constexpr int kRows = 4 / P;    // of one vector of bytes
+  const BytePanels<P> to = given; // a copy, which stores to y cannot change
+  QuadSums sum[R][P];
+  sumQuads(tile, row, panel, to.start, sum);
+  // Groups of four bytes, from the vectors' lanes in turn, to rows.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  std::byte *y = to.y + row * to.stride;
+  unroll<(R + kRows - 1) / kRows>([&](auto block) __attribute__((always_inline)) {
+    constexpr int kFirst = decltype(block)::value * kRows;
+    __m512 value[4];
+    unroll<4>(DSPARK_LAMBDA {
+      constexpr int kRow = kFirst + i / P < R ? kFirst + i / P : R - 1;
+      value[i] = _mm512_cvtepi32_ps(sum[kRow][i % P]) * _mm512_loadu_ps(to.scale[i % P]) +
+                 _mm512_loadu_ps(to.offset[i % P]);
+    });
+    __m512i rows = _mm512_permutexvar_epi32(order, to.narrow(value));
+    unroll<kRows>(DSPARK_LAMBDA {
+      if constexpr (kFirst + i < R) {
+        std::byte *at = y + (kFirst + i) * to.stride;
+        if constexpr (P == 2)
+          _mm256_storeu_si256(reinterpret_cast<__m256i *>(at), _mm512_extracti64x4_epi64(rows, i));
+        else
+          _mm_storeu_si128(reinterpret_cast<__m128i *>(at), _mm512_extracti32x4_epi32(rows, i));
+      }
+    });
+  });
+}
+
+template <int P> using ByteRows = void (*)(const IgemmTile &, int64_t, int64_t, const BytePanels<P> &);
+template <int P, int... R> constexpr auto byteRowsOf(std::integer_sequence<int, R...>) {
+  struct {
+    ByteRows<P> at[sizeof...(R)];
+  } rows = {{byteRows<R + 1, P>...}};
+  return rows;
+}
+
+template <int P> void bytePanels(const IgemmTile &tile, int64_t panel) {
+  static constexpr auto kRows = byteRowsOf<P>(std::make_integer_sequence<int, kQuadRows>());
+  const SumsResult &first = tile.results[panel];
+  BytePanels<P> to = {{}, {}, {}, simd::QuadNarrowing<64>(first.range), first.bytes, first.stride};
+  for (int p = 0; p < P; ++p) {
+    const SumsResult &result = tile.results[panel + p];
+    to.scale[p] = result.scale;
+    to.offset[p] = result.offset;
+    to.start[p] = takeOff(loadQuads(result.bias), panelSums(tile, panel + p), tile.aZero[0]);
+  }
+  evenBlocks(0, tile.rows, [&](int64_t size, int64_t row) { kRows.at[size - 1](tile, row, panel, to); });
+}
+
+// Whether a panel's sums become 16 bytes a row, by scales that leave them in int32.
+bool makesBytes(const IgemmTile &tile, int64_t panel) {
+  const SumsResult &result = tile.results[panel];
+  return !result.floats && result.columns == kIntegerColumns && staysWhole(result.scale, result.offset);
+}
+bool hasOneZero(const IgemmTile &tile) {
+  int16_t different = 0;
+  for (int64_t r = 0; r < tile.rows; ++r)
+    different |= tile.aZero[r] ^ tile.aZero[0];
+  return different == 0;
+}
+
+void finishedQuadTile(const IgemmTile &tile) {
+  expectTile(tile);
+  bool mayBeBytes = tile.results && tile.rows > 0 && hasOneZero(tile);
+  for (int64_t panel = 0, count; panel < tile.panels; panel += count) {
+    bool isPair = panel + 2 <= tile.panels;
+    count = isPair ? 2 : 1;
+    if (mayBeBytes && isPair && makesBytes(tile, panel) && makesBytes(tile, panel + 1) &&
+        tile.results[panel + 1].bytes == tile.results[panel].bytes + kIntegerColumns) {
+      bytePanels<2>(tile, panel);
+    } else if (mayBeBytes && makesBytes(tile, panel)) {
+      bytePanels<1>(tile, panel);
+      count = 1;
+    } else {
+      isPair ? quadPanels<2>(tile, panel) : quadPanels<1>(tile, panel);
+      for (int64_t p = panel; tile.results && p < panel + count; ++p)
+        finishSums(tile.c + p * tile.rows * kIntegerColumns, tile.results[p]);
+    }
+  }
+}
+
+} // namespace
+} // namespace dspark
