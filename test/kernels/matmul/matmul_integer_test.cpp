@@ -172,6 +172,46 @@ TEST(QlinearMatmul, PackedWeightsBiasAndBoundsGiveTheSameBitsEverywhere) {
       }
 }
 
+// B without zero points, whose sums may become bytes without going through memory; A with one scale and zero
+// point or with several.
+TEST(QlinearMatmul, EveryNumberOfRows) {
+  std::mt19937 rng(5);
+  for (const Kernel *row : rowsOf("qlinear_matmul"))
+    for (int64_t m = 1; m <= 38; ++m)
+      for (int form = 0; form < 8; ++form) {
+        DType aType = form & 1 ? DType::I8 : DType::U8, yType = form & 2 ? DType::I8 : DType::U8;
+        int64_t n = std::array{16, 29, 32, 53}[size_t(rng() % 4)],
+                k = std::array{3, 4, 30, 64}[size_t(rng() % 4)];
+        std::vector<int64_t> rows = form & 4 ? std::vector{m} : std::vector<int64_t>{};
+        Tensor b = extremeBytes(DType::I8, {k, n}, rng), packed = b;
+        MatrixWeight weight{1, k, n, false, 1, true};
+        packed.bytes.assign(*packedBytes("panel16k4", weight), std::byte(0xff));
+        ASSERT_TRUE(packWeight("panel16k4", weight, b.bytes, packed.bytes).isOk());
+        std::vector<Tensor> in = {
+            extremeBytes(aType, {m, k}, rng),
+            filled<float>(DType::F32, rows, [&] { return 0.001f * float(1 + rng() % 30); }),
+            extremeBytes(aType, rows, rng),
+            packed,
+            filled<float>(DType::F32, {n}, [&] { return 0.001f * float(1 + rng() % 50); }),
+            zeros(DType::I8, {}),
+            filled<float>(DType::F32, {}, [&] { return float(k) * 0.03f; }),
+            filled<int8_t>(yType, {}, [] { return 7; }),
+            uniform({n}, rng)};
+        AttrList attrs;
+        attrs.set("packed", "panel16k4");
+        Tensor y = runRow(*row, in, attrs)[0];
+        float yScale = *in[6].as<float>(), low = yType == DType::I8 ? -128 : 0;
+        for (int64_t i = 0; i < m * n; ++i) {
+          int64_t sum = 0, r = i / n, c = i % n;
+          for (int64_t t = 0; t < k; ++t)
+            sum += (byteAt(in[0], r * k + t) - byteAt(in[2], form & 4 ? r : 0)) * byteAt(b, t * n + c);
+          float want = requantized(sum, in[1].as<float>()[form & 4 ? r : 0] * in[4].as<float>()[c] / yScale,
+                                   in[8].as<float>()[c] / yScale, 7, low, low + 255);
+          ASSERT_EQ(byteAt(y, i), int64_t(want)) << row->name << " form " << form << " element " << i;
+        }
+      }
+}
+
 TEST(QlinearMatmul, WithoutAScaleTheResultIsFloat) {
   std::mt19937 rng(4);
   int64_t m = 19, n = 21, k = 50;
