@@ -54,9 +54,10 @@ struct OutputPixel {
   OutputPixel(const ConvPlan &conv, int64_t index)
       : n(index / conv.outPixels()), o{index / (conv.out[2] * conv.out[1]) % conv.out[0],
                                        index / conv.out[2] % conv.out[1], index % conv.out[2]} {}
-  void next(const ConvPlan &conv) {
-    for (int axis = 2; axis >= 0; --axis) {
-      if (++o[axis] < conv.out[axis])
+  // `count` outputs on, at most to the end of the row.
+  void next(const ConvPlan &conv, int64_t count) {
+    for (int axis = 2; axis >= 0; --axis, count = 1) {
+      if ((o[axis] += count) < conv.out[axis])
         return;
       o[axis] = 0;
     }
@@ -106,6 +107,35 @@ struct RowGather {
     for (int i = 0; i < 3; ++i)
       isPlain &= conv.stride[i] == 1 && conv.pad[i] == 0 && conv.in[i] == conv.out[i];
     return isPlain;
+  }
+
+  // Whether the innermost taps of an output all lie inside the image, whole lines of them one run each.
+  bool isInner(int64_t o2) const {
+    int64_t i2 = o2 * conv.stride[2] - conv.pad[2];
+    return hasRuns && i2 >= 0 && i2 + conv.kernel[2] <= conv.in[2];
+  }
+
+  // The taps of `count` such outputs that follow each other, line by line.
+  void innerRows(const OutputPixel &pixel, int64_t count, std::byte *out) const {
+    int64_t lineElements = conv.kernel[2] * conv.inPerGroup, step = rowBytes(ops, conv.depth()),
+            stride = conv.stride[2] * pixelStep;
+    for (int64_t k0 = 0; k0 < conv.kernel[0]; ++k0)
+      for (int64_t k1 = 0; k1 < conv.kernel[1]; ++k1, out += lineElements * ops.elementBytes) {
+        int64_t i0 = pixel.o[0] * conv.stride[0] - conv.pad[0] + k0 * conv.dilation[0];
+        int64_t i1 = pixel.o[1] * conv.stride[1] - conv.pad[1] + k1 * conv.dilation[1];
+        if (i0 < 0 || i0 >= conv.in[0] || i1 < 0 || i1 >= conv.in[1]) {
+          for (int64_t p = 0; p < count; ++p)
+            ops.fill(isSigned, lineElements, zero, out + p * step);
+          continue;
+        }
+        int64_t i2 = pixel.o[2] * conv.stride[2] - conv.pad[2];
+        const std::byte *line =
+            x + (((pixel.n * conv.in[0] + i0) * conv.in[1] + i1) * conv.in[2] + i2) * pixelStep;
+        if (ops.runs)
+          ops.runs(line, isSigned, lineElements, stride, count, out, step);
+        for (int64_t p = 0; !ops.runs && p < count; ++p)
+          ops.row(line + p * stride, isSigned, lineElements, 1, zero, out + p * step);
+      }
   }
 
   // The taps of an output pixel in order (tap, input channel).
@@ -198,8 +228,18 @@ struct Tile {
     }
     OutputPixel pixel(conv, first);
     int64_t step = rowBytes(ops, conv.depth());
-    for (int64_t r = 0; r < rows; ++r, pixel.next(conv))
-      gather.row(pixel, scratch + r * step);
+    for (int64_t r = 0, count; r < rows; r += count) {
+      for (count = 0;
+           r + count < rows && pixel.o[2] + count < conv.out[2] && gather.isInner(pixel.o[2] + count);)
+        ++count;
+      if (count > 0) {
+        gather.innerRows(pixel, count, scratch + r * step);
+      } else {
+        gather.row(pixel, scratch + r * step);
+        count = 1;
+      }
+      pixel.next(conv, count);
+    }
   }
 
   const std::byte *panelsAt(int64_t panels, int64_t column, int64_t columns) {

@@ -106,9 +106,9 @@ void winogradFilters(const QWinogradFilters &filters) {
 
 void winogradProducts(const QWinogradProducts &products) {
   for (int64_t point = 0; point < kQWinogradPoints; ++point)
-    wordRows({products.a + point * products.aPoint, products.stride, products.depth,
-              products.c + point * products.cPoint, true, nullptr},
-             products.rows, products.b + point * products.bPoint);
+    wordRowsTo<ToSums>({products.a + point * products.aPoint, products.stride, products.depth,
+                        products.c + point * products.cPoint, true, nullptr},
+                       products.rows, products.b + point * products.bPoint);
 }
 
 void winogradOutput(const QWinogradOutput &tile) {

@@ -81,6 +81,10 @@ struct IgemmOps {
   /// Whether these operations suit a panel's weights better than the level's others; null where it has no
   /// others.
   bool (*suits)(const std::byte *panel, int64_t k) = nullptr;
+  /// What `row` does for `count` values beside each other, `runs` times: from `stride` values, to `outStep`
+  /// bytes after the run before. Null: by row.
+  void (*runs)(const void *a, bool isSigned, int64_t count, int64_t stride, int64_t runs, std::byte *out,
+               int64_t outStep) = nullptr;
 };
 
 extern const IgemmOps igemmOpsBaseline, igemmOpsAvx2, igemmOpsAvx2Bytes, igemmOpsAvx512, igemmOpsAmx;

@@ -5,6 +5,6 @@
 #include "kernels/matmul/igemm_tiles.h"
 
 namespace dspark {
-const IgemmOps igemmOpsAmx = {1,         finishedTile<integerTiles>, packAny, quadRow, quadFill, quadRowSum,
-                              finishSums};
+const IgemmOps igemmOpsAmx = {
+    1, finishedTile<integerTiles>, packAny, quadRow, quadFill, quadRowSum, finishSums, nullptr, quadRuns};
 } // namespace dspark

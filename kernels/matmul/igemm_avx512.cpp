@@ -3,5 +3,6 @@
 #include "kernels/matmul/igemm_finished_quads.h"
 
 namespace dspark {
-const IgemmOps igemmOpsAvx512 = {1, finishedQuadTile, packAny, quadRow, quadFill, quadRowSum, finishSums};
+const IgemmOps igemmOpsAvx512 = {1,          finishedQuadTile, packAny, quadRow, quadFill,
+                                 quadRowSum, finishQuadSums,   nullptr, quadRuns};
 } // namespace dspark

@@ -20,14 +20,18 @@ template <int P> struct BytePanels {
   int64_t stride;
 };
 
+// Groups of four bytes, from four vectors' lanes in turn, to the vectors' bytes one after another.
+DSPARK_SIMD __m512i bytesInOrder(__m512i groups) {
+  return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+                                  groups);
+}
+
 template <int R, int P>
 void byteRows(const IgemmTile &tile, int64_t row, int64_t panel, const BytePanels<P> &given) {
   constexpr int kRows = 4 / P;    // of one vector of bytes
   const BytePanels<P> to = given; // a copy, which stores to y cannot change
   QuadSums sum[R][P];
   sumQuads(tile, row, panel, to.start, sum);
-  // Groups of four bytes, from the vectors' lanes in turn, to rows.
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   std::byte *y = to.y + row * to.stride;
   unroll<(R + kRows - 1) / kRows>([&](auto block) __attribute__((always_inline)) {
     constexpr int kFirst = decltype(block)::value * kRows;
@@ -37,7 +41,7 @@ void byteRows(const IgemmTile &tile, int64_t row, int64_t panel, const BytePanel
       value[i] = _mm512_cvtepi32_ps(sum[kRow][i % P]) * _mm512_loadu_ps(to.scale[i % P]) +
                  _mm512_loadu_ps(to.offset[i % P]);
     });
-    __m512i rows = _mm512_permutexvar_epi32(order, to.narrow(value));
+    __m512i rows = bytesInOrder(to.narrow(value));
     unroll<kRows>(DSPARK_LAMBDA {
       if constexpr (kFirst + i < R) {
         std::byte *at = y + (kFirst + i) * to.stride;
@@ -50,16 +54,9 @@ void byteRows(const IgemmTile &tile, int64_t row, int64_t panel, const BytePanel
   });
 }
 
-template <int P> using ByteRows = void (*)(const IgemmTile &, int64_t, int64_t, const BytePanels<P> &);
-template <int P, int... R> constexpr auto byteRowsOf(std::integer_sequence<int, R...>) {
-  struct {
-    ByteRows<P> at[sizeof...(R)];
-  } rows = {{byteRows<R + 1, P>...}};
-  return rows;
-}
-
 template <int P> void bytePanels(const IgemmTile &tile, int64_t panel) {
-  static constexpr auto kRows = byteRowsOf<P>(std::make_integer_sequence<int, kQuadRows>());
+  using Rows = void (*)(const IgemmTile &, int64_t, int64_t, const BytePanels<P> &);
+  static constexpr auto kRows = rowTable<Rows, kQuadRows>([]<int R>() -> Rows { return byteRows<R, P>; });
   const SumsResult &first = tile.results[panel];
   BytePanels<P> to = {{}, {}, {}, simd::QuadNarrowing<64>(first.range), first.bytes, first.stride};
   for (int p = 0; p < P; ++p) {
@@ -68,12 +65,11 @@ template <int P> void bytePanels(const IgemmTile &tile, int64_t panel) {
     to.offset[p] = result.offset;
     to.start[p] = takeOff(loadQuads(result.bias), panelSums(tile, panel + p), tile.aZero[0]);
   }
-  evenBlocks(0, tile.rows, [&](int64_t size, int64_t row) { kRows.at[size - 1](tile, row, panel, to); });
+  evenBlocks(0, tile.rows, kQuadRows, [&](int64_t size, int64_t row) { kRows[size](tile, row, panel, to); });
 }
 
-// Whether a panel's sums become 16 bytes a row, by scales that leave them in int32.
-bool makesBytes(const IgemmTile &tile, int64_t panel) {
-  const SumsResult &result = tile.results[panel];
+// Whether sums become 16 bytes a row, by scales that leave them in int32.
+bool makesBytes(const SumsResult &result) {
   return !result.floats && result.columns == kIntegerColumns && staysWhole(result.scale, result.offset);
 }
 bool hasOneZero(const IgemmTile &tile) {
@@ -83,22 +79,48 @@ bool hasOneZero(const IgemmTile &tile) {
   return different == 0;
 }
 
+// finishSums, four rows at a time.
+void finishQuadSums(const int32_t *sums, const SumsResult &given) {
+  SumsResult to = given;
+  int64_t row = 0;
+  if (makesBytes(to)) {
+    const simd::QuadNarrowing<64> narrow(to.range);
+    const __m512i bias = _mm512_loadu_si512(to.bias);
+    const __m512 scale = _mm512_loadu_ps(to.scale), offset = _mm512_loadu_ps(to.offset);
+    for (; row + 4 <= to.rows; row += 4) {
+      __m512 value[4];
+      unroll<4>(DSPARK_LAMBDA {
+        __m512i sum = _mm512_loadu_si512(sums + (row + i) * kIntegerColumns);
+        value[i] = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, bias)) * scale + offset;
+      });
+      __m512i rows = bytesInOrder(narrow(value));
+      unroll<4>(DSPARK_LAMBDA {
+        _mm_storeu_si128(reinterpret_cast<__m128i *>(to.bytes + (row + i) * to.stride),
+                         _mm512_extracti32x4_epi32(rows, i));
+      });
+    }
+    to.bytes += row * to.stride;
+    to.rows -= row;
+  }
+  finishSums(sums + row * kIntegerColumns, to);
+}
+
 void finishedQuadTile(const IgemmTile &tile) {
   expectTile(tile);
   bool mayBeBytes = tile.results && tile.rows > 0 && hasOneZero(tile);
   for (int64_t panel = 0, count; panel < tile.panels; panel += count) {
     bool isPair = panel + 2 <= tile.panels;
     count = isPair ? 2 : 1;
-    if (mayBeBytes && isPair && makesBytes(tile, panel) && makesBytes(tile, panel + 1) &&
+    if (mayBeBytes && isPair && makesBytes(tile.results[panel]) && makesBytes(tile.results[panel + 1]) &&
         tile.results[panel + 1].bytes == tile.results[panel].bytes + kIntegerColumns) {
       bytePanels<2>(tile, panel);
-    } else if (mayBeBytes && makesBytes(tile, panel)) {
+    } else if (mayBeBytes && makesBytes(tile.results[panel])) {
       bytePanels<1>(tile, panel);
       count = 1;
     } else {
       isPair ? quadPanels<2>(tile, panel) : quadPanels<1>(tile, panel);
       for (int64_t p = panel; tile.results && p < panel + count; ++p)
-        finishSums(tile.c + p * tile.rows * kIntegerColumns, tile.results[p]);
+        finishQuadSums(tile.c + p * tile.rows * kIntegerColumns, tile.results[p]);
     }
   }
 }

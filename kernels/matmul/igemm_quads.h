@@ -4,9 +4,9 @@
 //
 // `dotQuads` is the machine's instruction; the test that includes this file has one in software.
 #pragma once
+#include "kernels/matmul/even_rows.h"
 #include "kernels/matmul/igemm_byte_rows.h"
 #include "kernels/matmul/igemm_pack.h"
-#include <utility>
 
 namespace dspark {
 namespace {
@@ -55,29 +55,13 @@ template <int R, int P> void quadRows(const IgemmTile &tile, int64_t row, int64_
   }
 }
 
-// Calls f(rows, first row) for blocks of 12 rows, whose sums by 2 panels fill the registers, or nearly as
-// many: a block of few rows waits for its sums (49 rows as 10 10 10 10 9, not 12 12 12 12 1: a tenth less).
-constexpr int kQuadRows = 12;
-template <typename F> inline __attribute__((always_inline)) void evenBlocks(int64_t row, int64_t rows, F f) {
-  for (int64_t blocks = (rows - row + kQuadRows - 1) / kQuadRows; blocks > 0; --blocks) {
-    int64_t size = (rows - row + blocks - 1) / blocks;
-    f(size, row);
-    row += size;
-  }
-}
-
-// Of R rows, at R - 1.
-using QuadRows = void (*)(const IgemmTile &, int64_t row, int64_t panel);
-template <int P, int... R> constexpr auto quadRowsOf(std::integer_sequence<int, R...>) {
-  struct {
-    QuadRows at[sizeof...(R)];
-  } rows = {{quadRows<R + 1, P>...}};
-  return rows;
-}
+constexpr int kQuadRows = 12; // whose sums by 2 panels fill the registers
 
 template <int P> void quadPanels(const IgemmTile &tile, int64_t panel, int64_t row = 0) {
-  static constexpr auto kRows = quadRowsOf<P>(std::make_integer_sequence<int, kQuadRows>());
-  evenBlocks(row, tile.rows, [&](int64_t size, int64_t first) { kRows.at[size - 1](tile, first, panel); });
+  using Rows = void (*)(const IgemmTile &, int64_t, int64_t);
+  static constexpr auto kRows = rowTable<Rows, kQuadRows>([]<int R>() -> Rows { return quadRows<R, P>; });
+  evenBlocks(row, tile.rows, kQuadRows,
+             [&](int64_t size, int64_t first) { kRows[size](tile, first, panel); });
 }
 
 [[maybe_unused]] void quadTile(const IgemmTile &tile) {

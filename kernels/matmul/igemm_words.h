@@ -1,6 +1,7 @@
 // Products of 16-bit words in pairs, included once per ISA level: rows of A and panels [pairs][16][2] of B to
 // 32-bit sums. A register tile is R rows by one panel.
 #pragma once
+#include "kernels/matmul/even_rows.h"
 #include "kernels/matmul/igemm_sums.h"
 
 namespace dspark {
@@ -100,6 +101,11 @@ template <int R, typename To> void pairRows(const Block &block, int64_t row, con
 }
 
 template <typename To> void wordRowsTo(const Block &block, int64_t rows, const int16_t *b) {
+#if defined(__AVX512F__)
+  using Rows = void (*)(const Block &, int64_t, const int16_t *);
+  static constexpr auto kRows = rowTable<Rows, kIntRows>([]<int R>() -> Rows { return pairRows<R, To>; });
+  evenBlocks(0, rows, kIntRows, [&](int64_t size, int64_t row) { kRows[size](block, row, b); });
+#else
   int64_t row = 0;
   for (; row + kIntRows <= rows; row += kIntRows)
     pairRows<kIntRows, To>(block, row, b);
@@ -110,8 +116,9 @@ template <typename To> void wordRowsTo(const Block &block, int64_t rows, const i
     pairRows<2, To>(block, row, b);
   if (row < rows)
     pairRows<1, To>(block, row, b);
+#endif
 }
-inline void wordRows(const Block &block, int64_t rows, const int16_t *b) {
+[[maybe_unused]] inline void wordRows(const Block &block, int64_t rows, const int16_t *b) {
   if (!block.result)
     wordRowsTo<ToSums>(block, rows, b);
   else if (block.result->floats)

@@ -105,7 +105,8 @@ TEST(QlinearConv, LayoutsGiveTheSameBytes) {
   auto scale = [](float v) { return filled<float>(DType::F32, {}, [&] { return v; }); };
   for (const Kernel *row : rowsOf("qlinear_conv"))
     for (Shape s : {Shape{2, 3, 20, 1}, Shape{1, 8, 8, 2}, Shape{1, 40, 33, 1}, Shape{1, 37, 37, 37, 9, 11},
-                    Shape{1, 64, 64, 64, 9, 9}, Shape{1, 16, 16, 1, 5, 5, 1}})
+                    Shape{1, 64, 64, 64, 9, 9}, Shape{1, 16, 16, 1, 5, 5, 1}, Shape{1, 3, 20, 1, 9, 17, 7},
+                    Shape{2, 12, 16, 1}})
       for (int form = 0; form < 8; ++form) {
         bool isDepthwise = s.group > 1 && s.group == s.c;
         bool isDepthwiseRow = std::string_view(row->name).find("depthwise") != std::string_view::npos;
