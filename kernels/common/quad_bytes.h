@@ -126,5 +126,11 @@ private:
   typename Q::Vector low, high, zero, flip;
 };
 
+/// What QuadNarrowing makes of four vectors to the bytes of one after those of another.
+DSPARK_SIMD __m512i bytesInOrder(__m512i bytes) {
+  return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+                                  bytes);
+}
+
 } // namespace
 } // namespace dspark::simd

@@ -20,12 +20,6 @@ template <int P> struct BytePanels {
   int64_t stride;
 };
 
-// Groups of four bytes, from four vectors' lanes in turn, to the vectors' bytes one after another.
-DSPARK_SIMD __m512i bytesInOrder(__m512i groups) {
-  return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
-                                  groups);
-}
-
 template <int R, int P>
 void byteRows(const IgemmTile &tile, int64_t row, int64_t panel, const BytePanels<P> &given) {
   constexpr int kRows = 4 / P;    // of one vector of bytes
@@ -41,7 +35,7 @@ void byteRows(const IgemmTile &tile, int64_t row, int64_t panel, const BytePanel
       value[i] = _mm512_cvtepi32_ps(sum[kRow][i % P]) * _mm512_loadu_ps(to.scale[i % P]) +
                  _mm512_loadu_ps(to.offset[i % P]);
     });
-    __m512i rows = bytesInOrder(to.narrow(value));
+    __m512i rows = simd::bytesInOrder(to.narrow(value));
     unroll<kRows>(DSPARK_LAMBDA {
       if constexpr (kFirst + i < R) {
         std::byte *at = y + (kFirst + i) * to.stride;
@@ -93,7 +87,7 @@ void finishQuadSums(const int32_t *sums, const SumsResult &given) {
         __m512i sum = _mm512_loadu_si512(sums + (row + i) * kIntegerColumns);
         value[i] = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, bias)) * scale + offset;
       });
-      __m512i rows = bytesInOrder(narrow(value));
+      __m512i rows = simd::bytesInOrder(narrow(value));
       unroll<4>(DSPARK_LAMBDA {
         _mm_storeu_si128(reinterpret_cast<__m128i *>(to.bytes + (row + i) * to.stride),
                          _mm512_extracti32x4_epi32(rows, i));

@@ -2,6 +2,9 @@
 // DSPARK_QUANT_LOOPS as the name of the table.
 #include "kernels/common/contract.h"
 #include "kernels/common/narrow_bytes.h"
+#if defined(__AVX512F__)
+#include "kernels/common/quad_bytes.h"
+#endif
 #include "kernels/quant/quant_loops.h"
 
 namespace dspark {
@@ -26,9 +29,50 @@ DSPARK_SIMD vf loadLanes(const float *p, int64_t lanes) {
 template <typename T> constexpr float kLow = T(-1) < T(0) ? -128.0f : 0.0f;
 template <typename T> constexpr float kHigh = T(-1) < T(0) ? 127.0f : 255.0f;
 
+// Vectors that become bytes at a time: with AVX-512 four, since packing one takes as long.
+#if defined(__AVX512F__)
+constexpr int kBlockVectors = 4;
+class BlockNarrowing {
+public:
+  explicit DSPARK_SIMD BlockNarrowing(const ByteRange &range) : most(splat(range.high)), narrow(range) {}
+  DSPARK_SIMD __m512i operator()(const vf (&value)[kBlockVectors]) const {
+    __m512 bounded[kBlockVectors]; // what int32 cannot hold; NaN stays
+#pragma clang loop unroll(full)
+    for (int v = 0; v < kBlockVectors; ++v)
+      bounded[v] = _mm512_min_ps(__m512(most), __m512(value[v]));
+    return bytesInOrder(narrow(bounded));
+  }
+
+private:
+  vf most;
+  QuadNarrowing<64> narrow;
+};
+#else
+constexpr int kBlockVectors = kByteVectors;
+using BlockNarrowing = ByteNarrowing;
+#endif
+constexpr int64_t kByteBlock = kBlockVectors * kLanes;
+
+/// Whether any lane of any vector is larger than `bound`.
+DSPARK_SIMD bool anyAbove(const vf (&value)[kBlockVectors], float bound) {
+#if defined(__AVX512F__)
+  __mmask16 above = 0;
+#pragma clang loop unroll(full)
+  for (int v = 0; v < kBlockVectors; ++v)
+    above |= _mm512_cmp_ps_mask(__m512(value[v]), _mm512_set1_ps(bound), _CMP_GT_OQ);
+  return above != 0;
+#else
+  vi above = vi(0);
+#pragma clang loop unroll(full)
+  for (int v = 0; v < kBlockVectors; ++v)
+    above |= value[v] > bound;
+  return any(above);
+#endif
+}
+
 /// value / scale in all but its last bits: quotients to be rounded to whole numbers of at most 9 bits.
 /// Dividing takes several times as long as all the rest, and differs from multiplying with 1 / scale by two
-/// units in the last place at most; so it is only done where that could matter, in vectors with a quotient
+/// units in the last place at most; so it is only done where that could matter, in blocks with a quotient
 /// that lies that near to a tie.
 struct Divider {
   vf scale, inverse;
@@ -37,46 +81,43 @@ struct Divider {
   explicit Divider(float by) : scale(splat(by)), inverse(splat(1 / by)) {
     isExact = !(by > 0x1p-100f && by < 0x1p100f);
   }
-  DSPARK_SIMD void divide(vf (&value)[kByteVectors]) const {
-    vf quotient[kByteVectors];
-    vi isNearTie = vi(isExact ? -1 : 0);
+  DSPARK_SIMD void divide(vf (&value)[kBlockVectors]) const {
+    vf quotient[kBlockVectors], fraction[kBlockVectors];
 #pragma clang loop unroll(full)
-    for (int v = 0; v < kByteVectors; ++v) {
+    for (int v = 0; v < kBlockVectors; ++v) {
       quotient[v] = value[v] * inverse;
-      // Two units in the last place of numbers below 2^9 are 2^-14; larger ones leave the range either way.
-      isNearTie |= abs(quotient[v] - round(quotient[v])) > 0.5f - 0x1p-13f;
+      fraction[v] = abs(quotient[v] - round(quotient[v]));
     }
-    bool divides = __builtin_reduce_or(isNearTie) != 0;
+    // Two units in the last place of numbers below 2^9 are 2^-14; larger ones leave the range either way.
+    bool divides = isExact || anyAbove(fraction, 0.5f - 0x1p-13f);
 #pragma clang loop unroll(full)
-    for (int v = 0; v < kByteVectors; ++v)
+    for (int v = 0; v < kBlockVectors; ++v)
       value[v] = divides ? value[v] / scale : quotient[v];
   }
 };
 
-constexpr int64_t kByteBlock = 16;
-
-/// A run of one scale and zero point, 16 elements at a time.
+/// A run of one scale and zero point, a block of elements at a time.
 template <typename T> void quantizeRun(const float *x, float scale, T zero, T *y, int64_t n) {
   const Divider divider(scale);
-  const ByteNarrowing narrow(ByteRange::of(T(-1) < T(0), zero));
+  const BlockNarrowing narrow(ByteRange::of(T(-1) < T(0), zero));
   auto block = [&](const float *from) __attribute__((always_inline)) {
-    vf value[kByteVectors];
+    vf value[kBlockVectors];
 #pragma clang loop unroll(full)
-    for (int v = 0; v < kByteVectors; ++v)
+    for (int v = 0; v < kBlockVectors; ++v)
       value[v] = load(from + v * kLanes);
     divider.divide(value);
     return narrow(value);
   };
   int64_t i = 0;
   for (; i + kByteBlock <= n; i += kByteBlock) {
-    __m128i bytes = block(x + i);
+    auto bytes = block(x + i);
     __builtin_memcpy(y + i, &bytes, sizeof(bytes));
   }
   if (i == n)
     return;
   float rest[kByteBlock] = {};
   __builtin_memcpy(rest, x + i, size_t(n - i) * sizeof(float));
-  __m128i bytes = block(rest);
+  auto bytes = block(rest);
   __builtin_memcpy(y + i, &bytes, size_t(n - i));
 }
 
@@ -147,11 +188,12 @@ struct ByteOperand {
   uint8_t fixed[kByteBlock];
   const uint8_t *first;
   int64_t step;
-  vf zero, scale;
+  vi zero;
+  vf scale;
   uint8_t flip;
 
   ByteOperand(const uint8_t *p, bool isScalar, uint8_t flip, float zero, float scale)
-      : first(isScalar ? fixed : p), step(isScalar ? 0 : 1), zero(splat(zero)), scale(splat(scale)),
+      : first(isScalar ? fixed : p), step(isScalar ? 0 : 1), zero(vi(int32_t(zero))), scale(splat(scale)),
         flip(flip) {
     __builtin_memset(fixed, *p, sizeof(fixed));
   }
@@ -161,7 +203,7 @@ struct ByteOperand {
     typedef uint8_t vu8 __attribute__((ext_vector_type(kLanes)));
     vu8 raw;
     __builtin_memcpy(&raw, p + v * kLanes, sizeof(raw));
-    return (__builtin_convertvector(raw ^ vu8(flip), vf) - zero) * scale;
+    return __builtin_convertvector(__builtin_convertvector(raw ^ vu8(flip), vi) - zero, vf) * scale;
   }
 };
 
@@ -169,16 +211,16 @@ template <QuantBinary kind> void binaryOf(const QuantBinaryRun &run) {
   const ByteOperand left(run.a, run.aIsScalar, run.aFlip, run.aZero, run.aScale),
       right(run.b, run.bIsScalar, run.bFlip, run.bZero, run.bScale);
   const Divider divider(run.yScale);
-  const ByteNarrowing narrow(run.range);
+  const BlockNarrowing narrow(run.range);
   auto block = [&](const uint8_t *a, const uint8_t *b, uint8_t *y) __attribute__((always_inline)) {
-    vf value[kByteVectors];
+    vf value[kBlockVectors];
 #pragma clang loop unroll(full)
-    for (int v = 0; v < kByteVectors; ++v) {
+    for (int v = 0; v < kBlockVectors; ++v) {
       vf x = left.real(a, v), z = right.real(b, v);
       value[v] = kind == QuantBinary::Add ? x + z : kind == QuantBinary::Sub ? x - z : x * z;
     }
     divider.divide(value);
-    __m128i bytes = narrow(value);
+    auto bytes = narrow(value);
     __builtin_memcpy(y, &bytes, sizeof(bytes));
   };
   int64_t i = 0, n = run.n;

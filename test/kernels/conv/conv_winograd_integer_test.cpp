@@ -52,7 +52,7 @@ void check(const Case &c, const Tensor &x, uint8_t xZero, const Tensor &w, const
 TEST(ConvWinogradInteger, IsExact) {
   std::mt19937 rng(1);
   for (const Case &c : {Case{1, 8, 8, 16, 16}, Case{2, 11, 9, 48, 20}, Case{1, 5, 7, 128, 33, {0, 1, 2, 1}},
-                        Case{3, 10, 6, 32, 1, {0, 0, 0, 0}}, Case{1, 2, 40, 240, 7}})
+                        Case{3, 10, 6, 32, 1, {0, 0, 0, 0}}, Case{1, 2, 40, 240, 7}, Case{1, 24, 24, 32, 48}})
     for (int form = 0; form < 8; ++form) {
       DType xType = form & 1 ? DType::I8 : DType::U8, wType = form & 2 ? DType::U8 : DType::I8;
       Tensor x = filled<uint8_t>(xType, {c.batch, c.height, c.width, c.inputs}, rng),
