@@ -6,8 +6,10 @@
 namespace dspark {
 namespace {
 
-// Blocks may overlap the one before by less than their width.
-int64_t mostChannels(const ConvPlan &conv) { return ceilOf(conv.outChannels, 64) * 64 + 64; }
+// Places of blocks: whole ones, and two for the rest.
+int64_t mostChannels(const ConvPlan &conv) {
+  return (conv.outChannels / kColumnChannels + 2) * kColumnChannels;
+}
 int64_t weightBytes(const ConvPlan &conv) { return conv.kernel[2] * ceilOf(conv.kernel[2], 4) * 4; }
 
 } // namespace
@@ -53,13 +55,14 @@ void DepthwiseColumns::startBlock(const Block &block, int64_t at) {
     ResultColumns &some = *new (columns + (at + j) / kIntegerColumns) ResultColumns;
     result.read(block.channel + j, kIntegerColumns, some);
     isWhole &= staysWhole(some.scale, some.offset);
-    for (int64_t lane = 0; lane < kIntegerColumns; lane += 4) { // which stay beside each other
-      int64_t place = at + depthwisePlace(block.channels, j + lane);
-      for (int64_t i = 0; i < 4; ++i)
-        start[place + i] = int32_t(uint32_t(start[place + i]) + uint32_t(some.bias[lane + i]));
-      std::copy_n(some.scale + lane, 4, scale + place);
-      std::copy_n(some.offset + lane, 4, offset + place);
-    }
+    for (int64_t part = 0; part < kColumnChannels; part += block.channels)
+      for (int64_t lane = 0; lane < kIntegerColumns; lane += 4) { // which stay beside each other
+        int64_t place = at + depthwisePlace(part + j + lane);
+        for (int64_t i = 0; i < 4; ++i)
+          start[place + i] = int32_t(uint32_t(start[place + i]) + uint32_t(some.bias[lane + i]));
+        std::copy_n(some.scale + lane, 4, scale + place);
+        std::copy_n(some.offset + lane, 4, offset + place);
+      }
     std::fill_n(some.bias, kIntegerColumns, 0);
   }
 }

@@ -36,7 +36,7 @@ private:
       Block block = blockAt(channel);
       f(block, at);
       channel = block.channel + block.channels;
-      at += block.channels;
+      at += kColumnChannels;
     }
   }
 
@@ -45,7 +45,7 @@ private:
   const QDepthwiseOps &ops;
   bool isSigned, isWhole = true;
   IntegerResult result;
-  // Per channel of blocks one after another.
+  // Of blocks one after another, kColumnChannels each.
   std::byte *weights, *padding;
   int32_t *start;
   float *scale, *offset;

@@ -30,16 +30,16 @@ struct QDepthwiseColumns {
   const std::byte *padding;      // a pixel of zero points
   int64_t column, width;         // the first column, which may lie outside, and columns of the image
   int64_t kernel, stride, pixels;
-  int64_t channels;            // 64, 32 or 16
-  bool isSigned;               // x
-  const std::byte *w;          // [kernel][(kernel + 3) / 4][channels][4] by weights(); channel j lies at
-  const int32_t *start;        // [channels] depthwisePlace(j), and so do what the sums begin with
+  int64_t channels;   // 64, 32 or 16
+  bool isSigned;      // x
+  const std::byte *w; // [kernel][(kernel + 3) / 4][64][4] by weights()
+  // [64], channel j at depthwisePlace(j) and at depthwisePlace(j + channels) ... up to the 64th:
+  const int32_t *start;        // what the sums begin with
   const float *scale, *offset; // and what they are scaled by and shifted
   const SumsResult *results; // [channels / 16]; of an y of 8 bits only the first one's place and range count
 };
-inline int64_t depthwisePlace(int64_t channels, int64_t j) {
-  return j % 16 / 4 * (channels / 4) + j / 16 * 4 + j % 4;
-}
+inline constexpr int64_t kColumnChannels = 64;
+constexpr int64_t depthwisePlace(int64_t j) { return j % 16 / 4 * 16 + j / 16 * 4 + j % 4; }
 struct QDepthwiseWeights {
   const int8_t *w; // [kernel][kernel][channels], `step` bytes apart
   int64_t step, kernel, channels;

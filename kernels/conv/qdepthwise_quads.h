@@ -2,11 +2,12 @@
 // weights of their column while K / S sums are under way:
 //
 //   for each input column, K and S unrolled
-//     for each four lines of the kernel: 8 interleavings of 64 channels, 4 products per tap
+//     for each four lines of the kernel: 8 interleavings of 64 bytes, 4 products per tap
 //     an output whose last column this was is scaled and stored
 //
-// 3 x 3, stride 1, 64 channels: 8 interleavings and 12 products beside 20 instructions that make bytes of the
-// sums, which come out in the order that packing them undoes.
+// 3 x 3, stride 1: 8 interleavings and 12 products beside 25 instructions that make bytes of the sums, which
+// come out in the order that packing them undoes. Blocks of fewer channels take two or four parts of the row
+// at a time, which fill the vectors; parts overlap where they do not divide it.
 #pragma once
 #include "kernels/common/quad_bytes.h"
 #include "kernels/conv/qdepthwise.h"
@@ -15,76 +16,114 @@
 namespace dspark {
 namespace {
 
-template <int C> using Channels = simd::Quads<C>;
-
-// Sums in the order of channels.
-template <int C>
-DSPARK_SIMD void storeInOrder(const typename Channels<C>::Vector (&sums)[4], int32_t (&out)[C]) {
-  int32_t lanes[4][C / 4];
-  __builtin_memcpy(lanes, sums, sizeof(lanes));
-  for (int j = 0; j < C; ++j)
-    out[j] = lanes[j % 16 / 4][j / 16 * 4 + j % 4];
+// A vector's bytes from and to the parts of a row, C of each.
+template <int C, typename At> DSPARK_SIMD __m512i loadParts(At at) {
+  if constexpr (C == 64)
+    return _mm512_loadu_si512(at(0));
+  auto half = [&](int i) __attribute__((always_inline)) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(at(i)));
+  };
+  auto quarter = [&](int i) __attribute__((always_inline)) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i *>(at(i)));
+  };
+  if constexpr (C == 32)
+    return _mm512_inserti64x4(_mm512_castsi256_si512(half(0)), half(1), 1);
+  __m512i v = _mm512_inserti32x4(_mm512_castsi128_si512(quarter(0)), quarter(1), 1);
+  return _mm512_inserti32x4(_mm512_inserti32x4(v, quarter(2), 2), quarter(3), 3);
+}
+template <int C, typename At> DSPARK_SIMD void storeParts(__m512i bytes, At at) {
+  if constexpr (C == 64)
+    _mm512_storeu_si512(at(0), bytes);
+  if constexpr (C == 32)
+    unroll<2>(DSPARK_LAMBDA {
+      _mm256_storeu_si256(reinterpret_cast<__m256i *>(at(i)), _mm512_extracti64x4_epi64(bytes, i));
+    });
+  if constexpr (C == 16)
+    unroll<4>(DSPARK_LAMBDA {
+      _mm_storeu_si128(reinterpret_cast<__m128i *>(at(i)), _mm512_extracti32x4_epi32(bytes, i));
+    });
 }
 
+// Of the outputs at `pixel` of each part.
 template <int C>
-__attribute__((noinline)) void putFloats(const typename Channels<C>::Vector (&sums)[4],
-                                         const SumsResult *results, int64_t pixel) {
-  int32_t ordered[C];
-  storeInOrder<C>(sums, ordered);
-  for (int block = 0; block < C / kIntegerColumns; ++block) {
+__attribute__((noinline)) void putFloats(const __m512i (&sums)[4], const SumsResult *results, int64_t pixel,
+                                         const int64_t *firstPixel) {
+  int32_t lanes[64];
+  __builtin_memcpy(lanes, sums, sizeof(lanes));
+  for (int64_t block = 0; block < 4; ++block) {
+    int32_t ordered[kIntegerColumns];
+    for (int64_t j = 0; j < kIntegerColumns; ++j)
+      ordered[j] = lanes[depthwisePlace(block * kIntegerColumns + j)];
     SumRow values;
-    __builtin_memcpy(&values, ordered + block * kIntegerColumns, sizeof(values));
-    ResultRows(results[block]).toFloats(values, pixel);
+    __builtin_memcpy(&values, ordered, sizeof(values));
+    constexpr int64_t kBlocks = C / kIntegerColumns; // of a part
+    ResultRows(results[block % kBlocks]).toFloats(values, pixel + firstPixel[block / kBlocks]);
   }
 }
 
 template <int K, int S, int C, bool isFloat> void columnsRow(const QDepthwiseColumns &given) {
-  using Q = Channels<C>;
-  using Vector = typename Q::Vector;
-  constexpr int kGroups = (K + 3) / 4, kOutputs = (K + S - 1) / S, kPeriod = kOutputs * S;
+  constexpr int kGroups = (K + 3) / 4, kOutputs = (K + S - 1) / S, kPeriod = kOutputs * S, kParts = 64 / C;
   const QDepthwiseColumns row = given; // a copy, which stores to y cannot change
   const SumsResult to = row.results[0];
-  const simd::QuadNarrowing<C> narrow(to.range);
-  const Vector flip = Q::splat8(row.isSigned ? -128 : 0);
+  const simd::QuadNarrowing narrow(to.range);
+  const __m512i flip = _mm512_set1_epi8(row.isSigned ? -128 : 0);
+  const int64_t pixels = (row.pixels + kParts - 1) / kParts; // of a part
+  int64_t firstPixel[kParts], distance[kParts][K];           // of a part from the first one
   const std::byte *at[K];
+  for (int part = 0; part < kParts; ++part) {
+    int64_t last = row.pixels - pixels;
+    firstPixel[part] = part * pixels < last ? part * pixels : last;
+    for (int line = 0; line < K; ++line)
+      distance[part][line] = firstPixel[part] * S * row.steps[line];
+  }
   for (int line = 0; line < K; ++line)
     at[line] = row.lines[line];
-  Vector sums[kOutputs][4], weights[K == 3 ? 12 : 1];
+  __m512i sums[kOutputs][4], weights[K == 3 ? 12 : 1];
   if constexpr (K == 3)
-    unroll<12>(DSPARK_LAMBDA { weights[i] = Q::load(row.w + i * C); });
+    unroll<12>(DSPARK_LAMBDA { weights[i] = _mm512_loadu_si512(row.w + i * 64); });
 
-  auto put = [&](const Vector(&sum)[4], int64_t pixel) __attribute__((always_inline)) {
+  auto put = [&](const __m512i(&sum)[4], int64_t pixel) __attribute__((always_inline)) {
     if constexpr (isFloat) {
-      Vector copy[4]; // so that the sums themselves stay in registers
+      __m512i copy[4]; // so that the sums themselves stay in registers
       unroll<4>(DSPARK_LAMBDA { copy[i] = sum[i]; });
-      return putFloats<C>(copy, row.results, pixel);
+      return putFloats<C>(copy, row.results, pixel, firstPixel);
     }
-    typename Q::Floats value[4];
+    __m512 value[4];
     unroll<4>(DSPARK_LAMBDA {
-      value[i] = Q::floats(sum[i]) * Q::loadFloats(row.scale + i * (C / 4)) +
-                 Q::loadFloats(row.offset + i * (C / 4));
+      value[i] = _mm512_cvtepi32_ps(sum[i]) * _mm512_loadu_ps(row.scale + i * 16) +
+                 _mm512_loadu_ps(row.offset + i * 16);
     });
-    Q::store(to.bytes + pixel * to.stride, narrow(value));
+    storeParts<C>(narrow(value), [&](int part) __attribute__((always_inline)) {
+      return to.bytes + (pixel + (part > 0 ? firstPixel[part] : 0)) * to.stride;
+    });
   };
 
-  int64_t columns = (row.pixels - 1) * S + K;
+  int64_t columns = (pixels - 1) * S + K;
   for (int64_t first = 0; first < columns; first += kPeriod)
     unroll<kPeriod>([&](auto i) __attribute__((always_inline)) {
       int64_t column = first + i;
       if (column >= columns)
         return;
-      bool isInside = uint64_t(row.column + column) < uint64_t(row.width);
+      bool isInside[kParts];
+      unroll<kParts>([&](auto part) __attribute__((always_inline)) {
+        int64_t from = row.column + (part > 0 ? firstPixel[part] * S : 0);
+        isInside[part] = uint64_t(from + column) < uint64_t(row.width);
+      });
       unroll<kGroups>([&](auto group) __attribute__((always_inline)) {
         constexpr int kLine = 4 * decltype(group)::value;
-        Vector lines[4], quads[4];
+        __m512i lines[4], quads[4];
         unroll<4>([&](auto line) __attribute__((always_inline)) {
-          if constexpr (kLine + decltype(line)::value < K) {
-            lines[line] = Q::exclusiveOr(flip, Q::load(isInside ? at[kLine + line] : row.padding));
-          } else {
-            lines[line] = Q::zero();
-          }
+          if constexpr (kLine + decltype(line)::value < K)
+            lines[line] = _mm512_xor_si512(flip, loadParts<C>([&](int part) __attribute__((always_inline)) {
+                                             const std::byte *from = at[kLine + line];
+                                             return !isInside[part] ? row.padding
+                                                    : part > 0      ? from + distance[part][kLine + line]
+                                                                    : from;
+                                           }));
+          else
+            lines[line] = _mm512_setzero_si512();
         });
-        simd::interleave<C>(lines, quads);
+        simd::interleave(lines, quads);
         unroll<K>([&](auto tap) __attribute__((always_inline)) {
           constexpr int kTap = decltype(tap)::value, kColumn = decltype(i)::value;
           if constexpr (kTap % S == kColumn % S) {
@@ -92,9 +131,10 @@ template <int K, int S, int C, bool isFloat> void columnsRow(const QDepthwiseCol
             constexpr int kWeight = (kTap * kGroups + decltype(group)::value) * 4;
             unroll<4>([&](auto q) __attribute__((always_inline)) {
               bool isFirst = kTap == 0 && kLine == 0;
-              Vector sum = isFirst ? Q::load(row.start + q * (C / 4)) : sums[kOutput][q];
-              Vector w = K == 3 ? weights[K == 3 ? kWeight + q : 0] : Q::load(row.w + (kWeight + q) * C);
-              sums[kOutput][q] = Q::dot(sum, quads[q], w);
+              __m512i sum = isFirst ? _mm512_loadu_si512(row.start + q * 16) : sums[kOutput][q],
+                      w = K == 3 ? weights[K == 3 ? kWeight + q : 0]
+                                 : _mm512_loadu_si512(row.w + (kWeight + q) * 64);
+              sums[kOutput][q] = _mm512_dpbusd_epi32(sum, quads[q], w);
             });
           }
         });
@@ -107,27 +147,27 @@ template <int K, int S, int C, bool isFloat> void columnsRow(const QDepthwiseCol
     });
 }
 
-template <int C> void turnColumns(const QDepthwiseWeights &weights) {
-  using Q = Channels<C>;
+template <int C> void turnWeights(const QDepthwiseWeights &weights) {
   int64_t kernel = weights.kernel, groups = (kernel + 3) / 4;
-  auto zero = Q::splat8(int8_t(weights.zero));
-  typename Q::Vector sums[4] = {Q::zero(), Q::zero(), Q::zero(), Q::zero()};
+  const __m512i zero = _mm512_set1_epi8(int8_t(weights.zero));
+  __m512i sums[4] = {};
   std::byte *to = weights.to;
   for (int64_t tap = 0; tap < kernel; ++tap)
-    for (int64_t group = 0; group < groups; ++group, to += 4 * C) {
-      typename Q::Vector lines[4], quads[4];
-      for (int64_t line = 0; line < 4; ++line)
-        lines[line] = group * 4 + line < kernel
-                          ? Q::load(weights.w + ((group * 4 + line) * kernel + tap) * weights.step)
-                          : Q::zero();
-      simd::interleave<C>(lines, quads);
+    for (int64_t group = 0; group < groups; ++group, to += 256) {
+      __m512i lines[4], quads[4];
+      for (int64_t line = 0; line < 4; ++line) {
+        const int8_t *from = weights.w + ((group * 4 + line) * kernel + tap) * weights.step;
+        lines[line] =
+            group * 4 + line < kernel ? loadParts<C>([&](int) { return from; }) : _mm512_setzero_si512();
+      }
+      simd::interleave(lines, quads);
       for (int q = 0; q < 4; ++q) {
-        Q::store(to + q * C, quads[q]);
-        sums[q] = Q::dot(sums[q], zero, quads[q]);
+        _mm512_storeu_si512(to + q * 64, quads[q]);
+        sums[q] = _mm512_dpbusd_epi32(sums[q], zero, quads[q]);
       }
     }
   for (int q = 0; q < 4; ++q)
-    Q::store(weights.start + q * (C / 4), Q::subtract(Q::zero(), sums[q]));
+    _mm512_storeu_si512(weights.start + q * 16, _mm512_sub_epi32(_mm512_setzero_si512(), sums[q]));
 }
 
 template <int K, int S, bool isFloat> void columnsOf(const QDepthwiseColumns &row) {
@@ -148,9 +188,9 @@ void depthwiseColumns(const QDepthwiseColumns &row) {
   row.results->floats ? columnsOf<true>(row) : columnsOf<false>(row);
 }
 void depthwiseWeights(const QDepthwiseWeights &weights) {
-  weights.channels == 64   ? turnColumns<64>(weights)
-  : weights.channels == 32 ? turnColumns<32>(weights)
-                           : turnColumns<16>(weights);
+  weights.channels == 64   ? turnWeights<64>(weights)
+  : weights.channels == 32 ? turnWeights<32>(weights)
+                           : turnWeights<16>(weights);
 }
 
 } // namespace

@@ -15,7 +15,7 @@ namespace {
 template <int P> struct BytePanels {
   const float *scale[P], *offset[P];
   QuadSums start[P];
-  simd::QuadNarrowing<64> narrow;
+  simd::QuadNarrowing narrow;
   std::byte *y;
   int64_t stride;
 };
@@ -52,7 +52,7 @@ template <int P> void bytePanels(const IgemmTile &tile, int64_t panel) {
   using Rows = void (*)(const IgemmTile &, int64_t, int64_t, const BytePanels<P> &);
   static constexpr auto kRows = rowTable<Rows, kQuadRows>([]<int R>() -> Rows { return byteRows<R, P>; });
   const SumsResult &first = tile.results[panel];
-  BytePanels<P> to = {{}, {}, {}, simd::QuadNarrowing<64>(first.range), first.bytes, first.stride};
+  BytePanels<P> to = {{}, {}, {}, simd::QuadNarrowing(first.range), first.bytes, first.stride};
   for (int p = 0; p < P; ++p) {
     const SumsResult &result = tile.results[panel + p];
     to.scale[p] = result.scale;
@@ -78,7 +78,7 @@ void finishQuadSums(const int32_t *sums, const SumsResult &given) {
   SumsResult to = given;
   int64_t row = 0;
   if (makesBytes(to)) {
-    const simd::QuadNarrowing<64> narrow(to.range);
+    const simd::QuadNarrowing narrow(to.range);
     const __m512i bias = _mm512_loadu_si512(to.bias);
     const __m512 scale = _mm512_loadu_ps(to.scale), offset = _mm512_loadu_ps(to.offset);
     for (; row + 4 <= to.rows; row += 4) {

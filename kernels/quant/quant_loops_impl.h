@@ -45,7 +45,7 @@ public:
 
 private:
   vf most;
-  QuadNarrowing<64> narrow;
+  QuadNarrowing narrow;
 };
 #else
 constexpr int kBlockVectors = kByteVectors;
