@@ -32,8 +32,8 @@ struct QDepthwiseColumns {
   int64_t kernel, stride, pixels;
   int64_t channels;   // 64, 32 or 16
   bool isSigned;      // x
-  const std::byte *w; // [kernel][(kernel + 3) / 4][64][4] by weights()
-  // [64], channel j at depthwisePlace(j) and at depthwisePlace(j + channels) ... up to the 64th:
+  const std::byte *w; // [kernel columns][(kernel + 3) / 4][64][4 lines] by weights()
+  // Arrays of 64: channel j lies at depthwisePlace(j), depthwisePlace(j + channels) ...
   const int32_t *start;        // what the sums begin with
   const float *scale, *offset; // and what they are scaled by and shifted
   const SumsResult *results; // [channels / 16]; of an y of 8 bits only the first one's place and range count
