@@ -31,10 +31,12 @@ if(DSPARK_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# dspark_isa_flags(files...): a source named *_avx2.cpp, *_avx512.cpp or *_amx.cpp is compiled for that ISA level; all else is
+# dspark_isa_flags(files...): a source named *_avx2.cpp, *_avx512.cpp, *_avx512bf16.cpp (the same with products of bf16) or
+# *_amx.cpp is compiled for that ISA level; all else is
 # baseline x86-64. The levels are chosen at run time from CPUID (kernels/common/isa.h), never by the build machine.
 set(DSPARK_AVX2_FLAGS -mavx2 -mfma -mf16c -mbmi2)
 set(DSPARK_AVX512_FLAGS ${DSPARK_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512)
+set(DSPARK_AVX512BF16_FLAGS ${DSPARK_AVX512_FLAGS} -mavx512bf16)
 set(DSPARK_AMX_FLAGS ${DSPARK_AVX512_FLAGS} -mamx-tile -mamx-int8 -mamx-bf16)
 function(dspark_isa_flags)
   foreach(file ${ARGN})
@@ -42,6 +44,8 @@ function(dspark_isa_flags)
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${DSPARK_AVX2_FLAGS}")
     elseif(file MATCHES "_avx512\\.cpp$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${DSPARK_AVX512_FLAGS}")
+    elseif(file MATCHES "_avx512bf16\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${DSPARK_AVX512BF16_FLAGS}")
     elseif(file MATCHES "_amx\\.cpp$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${DSPARK_AMX_FLAGS}")
     endif()

@@ -6,10 +6,10 @@
 // Gemma-3-270m. They are cold: calls walk through 160 MB of copies. First the results are compared with the
 // baseline level's. Then, for 1 to 512 rows, calls alternate with the limit, measured by the same thread:
 // reading as many bytes from a buffer of that size (up to 8 rows), and the peak of 8-bit products that are
-// added in 32 bits, or of multiply-adds for f32 arithmetic (AVX2 adds codes of up to 6 bits in 16 bits and
-// could exceed it; at level amx it is that of six products in bf16, and weights in bf16 take three). Printed:
-// median time, GB/s of weights and the median share of the read, GOP/s and the median share of the peak, and
-// the time of 4 and 8 rows in units of one. Exit code 3 if a result is wrong.
+// added in 32 bits, of products of bf16, or of multiply-adds for f32 arithmetic (AVX2 adds codes of up to 6
+// bits in 16 bits and could exceed it; at level amx it is that of six products in bf16, and weights in bf16
+// take three). Printed: median time, GB/s of weights and the median share of the read, GOP/s and the median
+// share of the peak, and the time of 4 and 8 rows in units of one. Exit code 3 if a result is wrong.
 #include "bench/kernels/bandwidth.h"
 #include "bench/kernels/options.h"
 #include "bench/kernels/packed_product.h"
@@ -70,11 +70,16 @@ private:
 };
 
 struct Case {
-  const char *layout;
-  bool isInt8;
+  const char *layout, *arithmetic;
   int64_t k = 4096, n = 4096;
   std::string name() const {
-    return std::string(layout) + (isInt8 ? " int8 " : " f32 ") + std::to_string(k) + "x" + std::to_string(n);
+    return std::string(layout) + " " + arithmetic + " " + std::to_string(k) + "x" + std::to_string(n);
+  }
+  double peak(Isa isa) const {
+    std::string_view how = arithmetic;
+    return how == "int8"   ? bench::integerPeak(isa, true)
+           : how == "bf16" ? bench::bf16Peak(isa)
+                           : bench::multiplyAddPeak(isa);
   }
 };
 
@@ -103,7 +108,7 @@ private:
 };
 
 PackedProduct productOf(const Case &c, int64_t rows, Weights &weights, Isa isa) {
-  PackedProduct product({c.layout, c.isInt8, rows, c.k, c.n}, weights, isa);
+  PackedProduct product({c.layout, c.arithmetic, rows, c.k, c.n}, weights, isa);
   for (float &value : product.x)
     value = float(draw() & 1023) / 512 - 1;
   return product;
@@ -167,7 +172,7 @@ bool measure(const Case &c, Isa isa, double seconds) {
       double begin = bench::threadSeconds();
       product.run();
       times.push_back(bench::threadSeconds() - begin);
-      double peak = c.isInt8 ? bench::integerPeak(isa, true) : bench::multiplyAddPeak(isa);
+      double peak = c.peak(isa);
       readShares.push_back(floor / times.back());
       peakShares.push_back(product.flops() / times.back() / peak);
       if (rows <= 8)
@@ -190,39 +195,40 @@ bool measure(const Case &c, Isa isa, double seconds) {
 }
 
 constexpr Case kCases[] = {
-    {"q4_0", true},
-    {"q4_1", true},
-    {"q5_0", true},
-    {"q5_1", true},
-    {"q8_0", true},
-    {"q2_k", true},
-    {"q3_k", true},
-    {"q4_k", true},
-    {"q5_k", true},
-    {"q6_k", true},
-    {"iq4_nl", true},
-    {"iq4_xs", true},
-    {"mxfp4", true},
-    {"nvfp4", true},
-    {"int4_g128_f16_zp", true},
-    {"int4_g32_f32_zp", true},
-    {"int8_grow_f32", true},
-    {"q4_0", false},
-    {"q4_k", false},
-    {"f16", false},
-    {"bf16", false},
+    {"q4_0", "int8"},
+    {"q4_1", "int8"},
+    {"q5_0", "int8"},
+    {"q5_1", "int8"},
+    {"q8_0", "int8"},
+    {"q2_k", "int8"},
+    {"q3_k", "int8"},
+    {"q4_k", "int8"},
+    {"q5_k", "int8"},
+    {"q6_k", "int8"},
+    {"iq4_nl", "int8"},
+    {"iq4_xs", "int8"},
+    {"mxfp4", "int8"},
+    {"nvfp4", "int8"},
+    {"int4_g128_f16_zp", "int8"},
+    {"int4_g32_f32_zp", "int8"},
+    {"int8_grow_f32", "int8"},
+    {"q4_0", "f32"},
+    {"q4_k", "f32"},
+    {"f16", "f32"},
+    {"bf16", "f32"},
+    {"bf16", "bf16"},
     // SmolLM2-135M
-    {"q4_1", true, 576, 192},
-    {"q4_1", true, 576, 576},
-    {"q4_1", true, 576, 1536},
-    {"q4_1", true, 1536, 576},
-    {"q8_0", true, 576, 49152},
+    {"q4_1", "int8", 576, 192},
+    {"q4_1", "int8", 576, 576},
+    {"q4_1", "int8", 576, 1536},
+    {"q4_1", "int8", 1536, 576},
+    {"q8_0", "int8", 576, 49152},
     // Gemma-3-270m
-    {"q5_0", true, 640, 1024},
-    {"q5_0", true, 640, 2048},
-    {"q4_k", true, 2048, 640},
-    {"q6_k", true, 2048, 640},
-    {"q8_0", true, 640, 262144},
+    {"q5_0", "int8", 640, 1024},
+    {"q5_0", "int8", 640, 2048},
+    {"q4_k", "int8", 2048, 640},
+    {"q6_k", "int8", 2048, 640},
+    {"q8_0", "int8", 640, 262144},
 };
 
 } // namespace

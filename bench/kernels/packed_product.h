@@ -47,8 +47,7 @@ private:
 };
 
 struct PackedShape {
-  const char *layout;
-  bool isInt8;
+  const char *layout, *arithmetic; // the latter "int8", "f32" or "bf16"
   int64_t rows, k, n;
 };
 
@@ -61,7 +60,7 @@ public:
     operands->x[1] = operands->w[1] = shape.k;
     operands->y[1] = operands->w[0] = shape.n;
     operands->attrs[0].str = shape.layout;
-    operands->attrs[1].str = shape.isInt8 ? "int8" : "";
+    operands->attrs[1].str = shape.arithmetic;
     operands->in = {TensorView{x.data(), operands->x, 2, DType::F32},
                     TensorView{weights.next(), operands->w, 2, DType::F32}};
     operands->out = {y.data(), operands->y, 2, DType::F32};

@@ -18,5 +18,8 @@ double multiplyAddPeak(Isa isa);
 /// The same of 8-bit products added up in 32 bits: by pairs of 16-bit products, which is exact below VNNI, or
 /// by the u8 x s8 instruction, which saturates there; level Amx has only the latter, by tiles.
 double integerPeak(Isa isa, bool isBytes);
+/// The same of products of bf16 added in f32: by vdpbf16ps where multipliesBf16(), by tiles at level Amx,
+/// else by multiply-adds.
+double bf16Peak(Isa isa);
 
 } // namespace dspark::bench

@@ -1,4 +1,5 @@
 #include "bench/kernels/peak.h"
+#include "kernels/common/bf16_speed.h"
 #include <algorithm>
 
 namespace dspark::bench {
@@ -13,6 +14,7 @@ extern double (*const integer_peak_avx512)(bool);
 
 extern double (*const byte_peak_amx)();
 extern double (*const bf16_peak_amx)();
+extern double (*const bf16_peak_avx512)();
 
 double integerPeak(Isa isa, bool isBytes) {
   if (isa == Isa::Amx)
@@ -26,6 +28,11 @@ double multiplyAddPeak(Isa isa) {
   if (isa == Isa::Amx)
     return std::max(peak_avx512(), bf16_peak_amx() / kProducts);
   return isa == Isa::Avx512 ? peak_avx512() : isa == Isa::Avx2 ? peak_avx2() : peak_baseline();
+}
+double bf16Peak(Isa isa) {
+  return isa == Isa::Amx                          ? bf16_peak_amx()
+         : isa == Isa::Avx512 && multipliesBf16() ? bf16_peak_avx512()
+                                                  : multiplyAddPeak(isa);
 }
 
 } // namespace dspark::bench

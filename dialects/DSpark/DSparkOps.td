@@ -152,8 +152,8 @@ def DSpark_MatmulOp : DSpark_CatalogueOp<"matmul"> {
   let summary = "y = act(a @ b + bias + residual)";
   let description = [{
     Batch dims broadcast. bias is [N]; residual has the result's shape. `packed` names the layout of b's bytes; for
-    weights of few bits `arithmetic` "int8" lets the kernel quantise a's rows, and `gated` makes y = act(g) * u of
-    the two halves of b's columns.
+    weights of few bits `arithmetic` "int8" lets the kernel quantise a's rows, for weights in bf16 "bf16" lets it round
+    them, and `gated` makes y = act(g) * u of the two halves of b's columns.
 
     ```mlir
     %y = dspark.matmul(%a, %b) : (tensor<?x64xf32>, tensor<64x8xf32>) -> tensor<?x8xf32>

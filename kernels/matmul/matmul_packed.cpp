@@ -3,6 +3,7 @@
 // products. Those of multi_matmul are cut as if their weights lay one behind the other, so that a tile may
 // end one and begin the next.
 #include "kernels/matmul/matmul_packed.h"
+#include "kernels/common/bf16_speed.h"
 #include "kernels/common/element.h"
 #include "kernels/common/tiles.h"
 #include "kernels/matmul/matmul_plan.h"
@@ -16,6 +17,8 @@ struct State {
   PackedFormat format;
   Epilogue epilogue;
   bool isInt8, isGated, isWidened; // isWidened: A and the result are f16 or bf16
+  bool isRounded;                  // rows become bf16 in f32: no fast instructions for them
+  bool hasDots;                    // packedOpsAvx512Bf16
   int parts;                       // that phase 0 splits rows into, or 0
   int64_t m, k;
   int64_t panels; // of all results, 16 columns each
@@ -87,8 +90,10 @@ void prepareRows(const KernelCall &call, const State &state, const PackedOps &op
       float *wide = reinterpret_cast<float *>(isKept ? part.shared : part.scratch);
       if (isKept)
         wide += row * state.k;
-      if (state.isWidened)
+      if (state.isWidened || state.isRounded)
         widen(call.in[0], row * state.k, state.k, wide);
+      if (state.isRounded)
+        std::transform(wide, wide + state.k, wide, [](float x) { return bf16ToF32(f32ToBf16(x)); });
       const float *from = state.isWidened ? wide : past(call.in[0].as<float>(), row * state.k);
       if (state.isInt8)
         ops.quantize(from, state.k, state.format, rowsAt(state, ops, part.shared, row));
@@ -137,9 +142,11 @@ void multiply(const KernelCall &call, const State &state, const PackedOps &ops, 
   tile.columns = std::min(panels.count * kPackedColumns, n - column);
   tile.isInt8 = state.isInt8;
   tile.isGated = state.isGated;
-  tile.quantized = rowsAt(state, ops, part.shared, rows.begin);
+  if (state.isInt8)
+    tile.quantized = rowsAt(state, ops, part.shared, rows.begin);
   tile.split = splitRowsAt(state, part.shared, rows.begin);
-  tile.a = state.isWidened ? reinterpret_cast<const float *>(part.shared) : call.in[0].as<float>();
+  bool isCopied = state.isWidened || state.isRounded;
+  tile.a = isCopied ? reinterpret_cast<const float *>(part.shared) : call.in[0].as<float>();
   tile.a = past(tile.a, rows.begin * state.k);
   tile.aRow = state.k;
   tile.epilogue = state.epilogue;
@@ -176,7 +183,14 @@ void runTile(const KernelCall &call, const State &state, const PackedOps &ops, c
   }
 }
 
-void prepare(const KernelCall &call, KernelWork &work, bool hasTiles) {
+enum class Halves { MultiplyAdds, Dots, Tiles }; // what multiplies weights in bf16
+
+bool isInBf16(const KernelCall &call) { // weights and rows
+  bool isRounded = call.attrs.s("arithmetic", "") == "bf16", isNarrow = call.in[0].type == DType::BF16;
+  return call.attrs.s("packed", "") == "bf16" && (isRounded || isNarrow);
+}
+
+void prepare(const KernelCall &call, KernelWork &work, Halves halves) {
   State &state = work.make<State>();
   state.format = *PackedFormat::named(call.attrs.s("packed", ""));
   state.epilogue.read(call.attrs);
@@ -193,9 +207,11 @@ void prepare(const KernelCall &call, KernelWork &work, bool hasTiles) {
   }
   state.steps = (state.k + kStepTerms - 1) / kStepTerms;
   state.panelBytes = state.format.panelBytes(state.k);
-  bool isSplit = hasTiles && state.format.code == CodeKind::BF16;
-  state.parts = !isSplit ? 0 : a.type == DType::BF16 ? 1 : 3;
-  state.hasRows = state.isInt8 || state.isWidened || state.parts;
+  bool isSplit = halves != Halves::MultiplyAdds && state.format.code == CodeKind::BF16;
+  state.hasDots = halves == Halves::Dots;
+  state.parts = !isSplit ? 0 : isInBf16(call) ? 1 : 3;
+  state.isRounded = !isSplit && isInBf16(call) && a.type != DType::BF16;
+  state.hasRows = state.isInt8 || state.isWidened || state.isRounded || state.parts;
   if (state.hasRows) {
     work.phases = 2;
     work.tiles[0] =
@@ -207,7 +223,7 @@ void prepare(const KernelCall &call, KernelWork &work, bool hasTiles) {
   else if (state.parts)
     work.scratchShared =
         size_t(SplitRows::rowsOf(state.m) * SplitRows::rowElementsOf(state.k, state.parts) * 2);
-  else if (state.isWidened)
+  else if (state.isWidened || state.isRounded)
     work.scratchShared = size_t(state.m * state.k * 4);
   state.resultAt = kPackedScratchFloats;
   int64_t floats = kPackedScratchFloats;
@@ -226,17 +242,27 @@ bool acceptsMatmulPacked(const KernelCall &call) {
   return PackedFormat::named(call.attrs.s("packed", "")).has_value();
 }
 
-void prepareMatmulPacked(const KernelCall &call, KernelWork &work) { prepare(call, work, false); }
-void prepareMatmulPackedTiles(const KernelCall &call, KernelWork &work) { prepare(call, work, true); }
+bool acceptsMatmulDots(const KernelCall &call) {
+  return acceptsMatmulPacked(call) && isInBf16(call) && multipliesBf16();
+}
+
+void prepareMatmulPacked(const KernelCall &call, KernelWork &work) {
+  prepare(call, work, Halves::MultiplyAdds);
+}
+void prepareMatmulDots(const KernelCall &call, KernelWork &work) { prepare(call, work, Halves::Dots); }
+void prepareMatmulPackedTiles(const KernelCall &call, KernelWork &work) {
+  prepare(call, work, Halves::Tiles);
+}
 
 template <Isa isa>
 void runMatmulPacked(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const State &state = work.get<State>();
+  const PackedOps &ops = state.hasDots ? packedOpsAvx512Bf16 : packedOps(isa);
   if (state.hasRows && part.phase == 0)
-    return prepareRows(call, state, packedOps(isa), part, work.tiles[0]);
+    return prepareRows(call, state, ops, part, work.tiles[0]);
   TileScope tiles(isa, state.isInt8 ? TileDepth::Half : TileDepth::Whole);
   for (uint32_t tile = part.begin; tile < part.end; ++tile)
-    runTile(call, state, packedOps(isa), part, tile);
+    runTile(call, state, ops, part, tile);
 }
 
 template void runMatmulPacked<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);

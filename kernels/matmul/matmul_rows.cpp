@@ -12,6 +12,8 @@ namespace {
 constexpr Kernel kRows[] = {
     {"matmul", "matmul_packed_amx", Isa::Amx, acceptsMatmulPacked, prepareMatmulPackedTiles,
      runMatmulPacked<Isa::Amx>},
+    {"matmul", "matmul_packed_bf16_avx512", Isa::Avx512, acceptsMatmulDots, prepareMatmulDots,
+     runMatmulPacked<Isa::Avx512>},
     {"matmul", "matmul_packed_avx512", Isa::Avx512, acceptsMatmulPacked, prepareMatmulPacked,
      runMatmulPacked<Isa::Avx512>},
     {"matmul", "matmul_packed_avx2", Isa::Avx2, acceptsMatmulPacked, prepareMatmulPacked,
@@ -26,6 +28,8 @@ constexpr Kernel kRows[] = {
     {"matmul", "matmul_reference", Isa::Baseline, nullptr, prepareMatmulReference, runMatmulReference},
     {"multi_matmul", "multi_matmul_packed_amx", Isa::Amx, nullptr, prepareMatmulPackedTiles,
      runMatmulPacked<Isa::Amx>},
+    {"multi_matmul", "multi_matmul_packed_bf16_avx512", Isa::Avx512, acceptsMatmulDots, prepareMatmulDots,
+     runMatmulPacked<Isa::Avx512>},
     {"multi_matmul", "multi_matmul_packed_avx512", Isa::Avx512, nullptr, prepareMatmulPacked,
      runMatmulPacked<Isa::Avx512>},
     {"multi_matmul", "multi_matmul_packed_avx2", Isa::Avx2, nullptr, prepareMatmulPacked,

@@ -97,8 +97,12 @@ bool checkInBits(InferContext &ctx, size_t b) {
   else if (ctx.in[b].hasRank && ctx.in[b].rank() != 2)
     ctx.error = "packed " + std::string(ctx.attrs.s("packed", "")) + ": expected weights of rank 2, found " +
                 ctx.in[b].str();
-  else if (std::string_view how = ctx.attrs.s("arithmetic", "f32"); how != "f32" && how != "int8")
-    ctx.error = "arithmetic: expected f32 or int8, found " + std::string(how);
+  else if (std::string_view how = ctx.attrs.s("arithmetic", "f32");
+           how != "f32" && how != "int8" && how != "bf16")
+    ctx.error = "arithmetic: expected f32, int8 or bf16, found " + std::string(how);
+  else if (how == "bf16" && ctx.attrs.s("packed", "") != "bf16")
+    ctx.error =
+        "arithmetic bf16: expected weights packed as bf16, found " + std::string(ctx.attrs.s("packed", ""));
   else if (ctx.attrs.i("trans_a", 0) != 0)
     ctx.error = "packed " + std::string(ctx.attrs.s("packed", "")) + ": rows cannot be transposed";
   return ctx.error.empty();

@@ -4,7 +4,7 @@
 //     decode its scales; for many rows also unpack its codes
 //     for each group of R rows: integer products of every step, scaled and added to sums [rows][16]
 //
-// Two arithmetics. *int8*: rows are quantised to 8 bits per 32 terms; products of codes are exact integers,
+// Arithmetics. *int8*: rows are quantised to 8 bits per 32 terms; products of codes are exact integers,
 // and per step and group
 //
 //   sum = fma(float(integer sum - zero * sum of the row's codes), scale * row scale, sum)
@@ -12,8 +12,12 @@
 // (for ZeroKind::Offset: the integer sum alone, then sum = fma(offset, row scale * sum of codes, sum)).
 // *f32*: weights become f32 exactly as their format defines them, and two chains of multiply-adds per chunk
 // (terms 0, 2, 4 ... and 1, 3, 5 ...) are added up in that order; at level Amx weights in bf16 take
-// tiles (packed_tiles.h). All orders depend on nothing but K, so a row's result is the same whatever rows are
-// computed beside it and however the work is cut (per ISA level).
+// tiles (packed_tiles.h).
+//
+// A third one, *bf16*, is for weights in bf16: rows are rounded to bf16 once and products are exact. It has
+// its own instructions where the machine has fast ones (packed_dots.h, packed_tiles.h). All orders depend on
+// nothing but K, so a row's result is the same whatever rows are computed beside it and however the work is
+// cut (per ISA level).
 //
 // Plain data only: the files compiled for higher ISA levels include nothing else.
 #pragma once
@@ -52,7 +56,7 @@ struct QuantizedRows {
 struct SplitRows {
   uint16_t *parts; // rows rowElements apart
   int64_t rowElements;
-  int count; // 3, 1 where rows were bf16 from the start, 0 where rows are not split
+  int count; // 3, 1 where rows are rounded or were bf16 from the start, 0 where rows are not split
 
   static int64_t partElements(int64_t k) { return (k + kStepTerms - 1) / kStepTerms * kStepTerms; }
   /// As in QuantizedRows, no multiple of 1 KiB.
@@ -99,11 +103,13 @@ struct PackedOps {
   int64_t (*codeBytes)(const PackedFormat &format);
   /// The k weights of one of a panel's columns.
   void (*column)(const PackedFormat &format, const uint8_t *panel, int64_t column, int64_t k, float *out);
-  /// Splits one row of k terms for weights in bf16; null at levels that multiply them in f32.
+  /// Splits one row of k terms for weights in bf16, or rounds it; null at levels that multiply them in f32.
   void (*split)(const float *row, int64_t k, const SplitRows &out);
 };
 
 extern const PackedOps packedOpsBaseline, packedOpsAvx2, packedOpsAvx512, packedOpsAmx;
+/// tile and split alone, for rows in bf16 (vdpbf16ps).
+extern const PackedOps packedOpsAvx512Bf16;
 
 inline const PackedOps &packedOps(Isa isa) {
   return isa == Isa::Amx      ? packedOpsAmx

@@ -1,7 +1,7 @@
 // The tiles of packed.h, included once per ISA level.
 #pragma once
 #include "kernels/common/contract.h"
-#include "kernels/matmul/activate_loops.h"
+#include "kernels/matmul/packed_finish.h"
 #include "kernels/matmul/packed_float.h"
 #include "kernels/matmul/packed_int8.h"
 #include "kernels/matmul/packed_quantize.h"
@@ -15,24 +15,6 @@ void panelSums(const PackedTile &tile, int64_t panel, float *sums) {
     int8Panel(tile, bytes, sums);
   else
     floatPanel(tile, bytes, sums);
-}
-
-void finishPanel(const PackedTile &tile, int64_t column, const float *sums, const float *gate) {
-  for (int64_t row = 0; row < tile.rows; ++row)
-    for (int64_t at = 0; at < kPackedColumns && column + at < tile.columns; at += kLanes) {
-      int64_t lanes = tile.columns - column - at < kLanes ? tile.columns - column - at : kLanes;
-      vf v = load(sums + row * kPackedColumns + at);
-      if (gate) {
-        v = activated(tile.epilogue, load(gate + row * kPackedColumns + at)) * v;
-      } else {
-        if (tile.bias)
-          v = v + loadLanes(tile.bias + column + at, lanes);
-        if (tile.residual)
-          v = v + loadLanes(tile.residual + row * tile.residualRow + column + at, lanes);
-        v = activated(tile.epilogue, v);
-      }
-      storeLanes(tile.c + row * tile.cRow + column + at, v, lanes);
-    }
 }
 
 template <auto PanelSums> void packedTile(const PackedTile &tile) {

@@ -11,8 +11,8 @@
 // packed_int8.h.
 #pragma once
 #include "kernels/common/tiles.h"
-#include "kernels/matmul/bf16_parts.h"
 #include "kernels/matmul/packed_loops.h"
+#include "kernels/matmul/packed_split.h"
 
 namespace dspark {
 namespace {
@@ -140,19 +140,6 @@ void tilePanelSums(const PackedTile &tile, int64_t panel, float *sums) {
     codesPanel(tile, bytes, sums);
   else
     panelSums(tile, panel, sums);
-}
-
-// One row's parts, one after the other, each filled up with zeros to whole steps.
-void splitRow(const float *row, int64_t k, const SplitRows &out) {
-  int64_t perPart = SplitRows::partElements(k);
-  uint16_t *to = out.parts;
-  for (int64_t at = 0; at < perPart; at += kLanes, to += kLanes) {
-    int64_t left = k - at < kLanes ? k - at : kLanes;
-    Bf16Parts parts = partsOf(left == kLanes ? load(row + at) : loadLanes(row + at, left > 0 ? left : 0));
-    const vi all[kParts] = {parts.high, parts.middle, parts.low};
-    for (int p = 0; p < out.count; ++p)
-      *reinterpret_cast<vword *>(to + p * perPart) = __builtin_convertvector(all[p] >> 16, vword);
-  }
 }
 
 } // namespace

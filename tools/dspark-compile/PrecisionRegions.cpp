@@ -20,6 +20,7 @@ constexpr std::array kForms = {Form{"int8_grow_f32", "int8"},
                                Form{"int8_g32_f32", ""},
                                Form{"f16", ""},
                                Form{"bf16", ""},
+                               Form{"bf16", "bf16"},
                                Form{"int4_g32_f32", "int8"}};
 
 // panel16 back to [k][n].

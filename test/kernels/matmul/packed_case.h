@@ -10,10 +10,13 @@ namespace dspark::test {
 
 inline constexpr double kEps = 1.0 / (1 << 24);
 
+/// The rows that take every layout and arithmetic.
 inline std::vector<const Kernel *> packedRows() {
   std::vector<const Kernel *> rows = rowsOf("matmul");
-  std::erase_if(rows,
-                [](const Kernel *r) { return !std::string_view(r->name).starts_with("matmul_packed"); });
+  std::erase_if(rows, [](const Kernel *r) {
+    std::string_view name = r->name;
+    return !name.starts_with("matmul_packed") || name.starts_with("matmul_packed_bf16");
+  });
   return rows;
 }
 

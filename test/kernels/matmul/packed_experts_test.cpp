@@ -2,7 +2,7 @@
 // alone.
 #include "kernels/common/numeric.h"
 #include "runtime/format/PackedBits.h"
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/matmul/packed_case.h"
 
 namespace dspark {
 namespace {
@@ -58,8 +58,8 @@ Experts makeExperts(std::mt19937 &rng, std::string_view layout, int64_t n, bool 
 }
 
 const Kernel *productOf(Isa isa) {
-  for (const Kernel *row : rowsOf("matmul"))
-    if (row->isa == isa && std::string_view(row->name).starts_with("matmul_packed"))
+  for (const Kernel *row : packedRows())
+    if (row->isa == isa)
       return row;
   return nullptr;
 }
