@@ -6,7 +6,6 @@
 #pragma once
 #include "kernels/common/contract.h"
 #include "kernels/matmul/packed_finish.h"
-#include "kernels/matmul/packed_split.h"
 #include <utility>
 
 namespace dspark {
@@ -81,6 +80,17 @@ void dotTile(const PackedTile &tile) {
     if (isPair)
       finishPanel(tile, column + kPackedColumns, second, nullptr);
   }
+}
+
+// One row to the nearest bf16, ties to even, filled up with zeros to whole steps.
+void roundRow(const float *row, int64_t k, const SplitRows &out) {
+  DSPARK_EXPECTS(out.count == 1);
+  auto sixteen = [&](int64_t at) __attribute__((always_inline)) {
+    int64_t left = k - at;
+    return __m512(left >= kLanes ? load(row + at) : loadLanes(row + at, left > 0 ? left : 0));
+  };
+  for (int64_t at = 0; at < SplitRows::partElements(k); at += kStepTerms)
+    _mm512_storeu_si512(out.parts + at, (__m512i)_mm512_cvtne2ps_pbh(sixteen(at + kLanes), sixteen(at)));
 }
 
 } // namespace
