@@ -154,7 +154,7 @@ bool measure(const Case &c, Isa isa, double seconds) {
   for (int64_t rows : {1, 2, 4, 8, 16, 64, 512}) {
     int count = int(std::clamp<int64_t>((int64_t(1) << 24) / (rows * c.k * c.n), 1, 16));
     Peer peer(c, rows, count, blocks);
-    PackedProduct product({c.type, true, rows, c.k, c.n}, weights, isa);
+    PackedProduct product({c.type, "int8", rows, c.k, c.n}, weights, isa);
     std::mt19937 rng(2);
     std::normal_distribution<float> draw;
     for (float &value : product.x)
