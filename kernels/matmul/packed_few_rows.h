@@ -15,10 +15,10 @@ namespace {
 /// this panel fill L1, so that memory is busy all the time. One that is walked once is asked for some KiB
 /// ahead.
 template <int R, int64_t Lines> struct Ahead {
-  // Two rows of 8-bit codes wait for memory, too, but not as one row does (q8_0 101 GOP/s; 87 not asked for,
-  // 77 asked for into L2).
-  static constexpr bool kIsNear = kAheadLocality == 3 || (R <= 4 && Lines == 8);
-  static constexpr int64_t kBytes = kIsNear ? 2048 : 8192; // 1 to 8 and 4 to 16 KiB are alike
+  // Into L1, from where the codes are read on. AVX-512: up to four rows of 8-bit codes wait for memory, too,
+  // but not as one row does (two rows of q8_0 101 GOP/s; 87 not asked for, 77 asked for into L2).
+  static constexpr bool kIsNear = kAheadLocality == 3 || (R > 1 && R <= 4 && Lines == 8);
+  static constexpr int64_t kNearBytes = 2048, kBytes = 8192; // 1 to 8 and 4 to 16 KiB are alike
 
   const uint8_t *at;
   int64_t lines; // of each step
@@ -30,17 +30,12 @@ template <int R, int64_t Lines> struct Ahead {
     at = isNextPanel ? panel + tile.panelBytes + row * passes / tile.rows * steps * lines * 64
                      : panel + kBytes;
   }
-  DSPARK_SIMD void next() {
-    if (isNextPanel)
-      ask<2>();
-    else if constexpr (asksAhead(R))
-      ask<kIsNear ? 3 : kAheadLocality>();
-  }
-
-private:
-  template <int Locality> DSPARK_SIMD void ask() {
-    for (int64_t i = 0; i < lines; ++i, at += 64)
-      __builtin_prefetch(at, 0, Locality);
+  DSPARK_SIMD void next(const uint8_t *codes) {
+    if (kIsNear && !isNextPanel) // one line more than the codes', for the headers between them
+      unroll<Lines + 1>(DSPARK_LAMBDA { __builtin_prefetch(codes + kNearBytes + 64 * i); });
+    else if (isNextPanel || asksAhead(R))
+      for (int64_t i = 0; i < lines; ++i, at += 64)
+        __builtin_prefetch(at, 0, 2);
   }
 };
 
@@ -73,7 +68,7 @@ void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *s
       lines += headerBytes;
       in = 0;
     }
-    ahead.next();
+    ahead.next(lines);
     unroll<Groups>([&](auto g) __attribute__((always_inline)) {
       int64_t group = isSuper(S) ? in * Groups + g : g;
       unroll<kVectors>(DSPARK_LAMBDA {
