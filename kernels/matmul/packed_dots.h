@@ -5,8 +5,8 @@
 // instruction rounds as two multiply-adds do, and takes numbers below 2^-126 for zero.
 #pragma once
 #include "kernels/common/contract.h"
+#include "kernels/matmul/even_rows.h"
 #include "kernels/matmul/packed_finish.h"
-#include <utility>
 
 namespace dspark {
 namespace {
@@ -41,23 +41,12 @@ void dotRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *c
 
 template <int P>
 using DotRows = void (*)(const PackedTile &, const uint8_t *panel, int64_t row, float *const (&sums)[P]);
-template <int P, int... R> constexpr auto dotTable(std::integer_sequence<int, R...>) {
-  struct Table {
-    DotRows<P> rows[sizeof...(R)];
-  };
-  return Table{{dotRows<R + 1, P>...}};
-}
-template <int P> constexpr auto kDotTable = dotTable<P>(std::make_integer_sequence<int, kDotRows>());
 
 template <int P> void dotPanels(const PackedTile &tile, int64_t panel, float *const (&sums)[P]) {
-  const uint8_t *bytes = tile.panels + panel * tile.panelBytes;
-  int64_t row = 0;
-  for (int64_t left = (tile.rows + kDotRows - 1) / kDotRows; left > 0;
-       --left) { // groups of nearly equal size
-    int64_t rows = (tile.rows - row + left - 1) / left;
-    kDotTable<P>.rows[rows - 1](tile, bytes, row, sums);
-    row += rows;
-  }
+  static constexpr auto kTable = rowTable<DotRows<P>, kDotRows>([]<int R> { return &dotRows<R, P>; });
+  evenBlocks(0, tile.rows, kDotRows, [&](int64_t rows, int64_t row) {
+    kTable[rows](tile, tile.panels + panel * tile.panelBytes, row, sums);
+  });
 }
 
 // Two panels at a time: two of the result's, or a gate's and what it opens.

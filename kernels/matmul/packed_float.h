@@ -165,7 +165,7 @@ void storedPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   const int64_t termBytes = kCodeLines[int(tile.format.code)] * 64 / kStepTerms;
   for (int64_t done = 0; done < tile.k; done += kChunkTerms) {
     int64_t terms = tile.k - done < kChunkTerms ? tile.k - done : kChunkTerms;
-    inGroups(tile.rows, kDirectRows, [&](int64_t row, int64_t rows) {
+    evenBlocks(0, tile.rows, kDirectRows, [&](int64_t rows, int64_t row) {
       const float *a[kDirectRows];
       for (int64_t r = 0; r < rows; ++r)
         a[r] = tile.a + (row + r) * tile.aRow + done;
@@ -297,7 +297,7 @@ void floatPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
       continue;
     }
     chunkWeights(tile.format, chunk, weights);
-    inGroups(tile.rows, kFloatRows, [&](int64_t row, int64_t rows) {
+    evenBlocks(0, tile.rows, kFloatRows, [&](int64_t rows, int64_t row) {
       const float *a[kFloatRows];
       for (int64_t r = 0; r < rows; ++r)
         a[r] = tile.a + (row + r) * tile.aRow + done;

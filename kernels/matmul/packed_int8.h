@@ -84,8 +84,8 @@ const RowTable &rowTableOf(const PackedFormat &format) {
 void int8Panel(const PackedTile &tile, const uint8_t *panel, float *sums) {
   const FewRowsTable *few = fewRowsTableOf(tile.format, tile.rows);
   if (few)
-    return inGroups(tile.rows, few->count,
-                    [&](int64_t row, int64_t rows) { few->rows[rows - 1](tile, panel, row, sums); });
+    return evenBlocks(0, tile.rows, few->count,
+                      [&](int64_t rows, int64_t row) { few->rows[rows - 1](tile, panel, row, sums); });
   __builtin_memset(sums, 0, size_t(tile.rows * kPackedColumns) * sizeof(float));
   const RowTable &table = rowTableOf(tile.format);
   bool isUnpacked = tile.format.code != CodeKind::U8;
@@ -99,8 +99,8 @@ void int8Panel(const PackedTile &tile, const uint8_t *panel, float *sums) {
       unpack(chunk.weights.lines[s], bytes + s * 512);
       chunk.weights.lines[s] = bytes + s * 512;
     }
-    inGroups(tile.rows, table.count,
-             [&](int64_t row, int64_t rows) { table.rows[rows - 1](chunk, row, sums); });
+    evenBlocks(0, tile.rows, table.count,
+               [&](int64_t rows, int64_t row) { table.rows[rows - 1](chunk, row, sums); });
     chunk.rows.records += chunk.weights.steps * (chunk.rows.codeBytes + kRowNumberBytes);
   }
 }

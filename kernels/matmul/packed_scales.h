@@ -1,5 +1,6 @@
 // Headers of packed weights: the scales of a chunk's steps as f32. Included once per ISA level.
 #pragma once
+#include "kernels/matmul/even_blocks.h"
 #include "kernels/matmul/packed.h"
 #include "kernels/matmul/sums.h"
 #if !defined(__AVX2__)
@@ -12,17 +13,6 @@ namespace {
 using namespace simd;
 
 constexpr int kVectors = int(kPackedColumns) / kLanes; // of one number per column
-
-/// f(row, count) for all rows in groups of nearly equal size and at most `most`, so that none is left with
-/// one row.
-template <typename F> DSPARK_SIMD void inGroups(int64_t rows, int64_t most, F f) {
-  int64_t row = 0;
-  for (int64_t left = (rows + most - 1) / most; left > 0; --left) {
-    int64_t count = (rows - row + left - 1) / left;
-    f(row, count);
-    row += count;
-  }
-}
 
 /// Up to kChunkSteps steps of a panel.
 struct Chunk {

@@ -122,8 +122,9 @@ void codesPanel(const PackedTile &tile, const uint8_t *panel, float *sums) {
     }
     for (int64_t b = 0; b < blocks; ++b)
       block(chunk, b * kTileRows, sums);
-    inGroups(left, table.count,
-             [&](int64_t row, int64_t rows) { table.rows[rows - 1](chunk, blocks * kTileRows + row, sums); });
+    evenBlocks(0, left, table.count, [&](int64_t rows, int64_t row) {
+      table.rows[rows - 1](chunk, blocks * kTileRows + row, sums);
+    });
     chunk.rows.records += chunk.weights.steps * (chunk.rows.codeBytes + kRowNumberBytes);
   }
 }
