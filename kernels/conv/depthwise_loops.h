@@ -75,7 +75,7 @@ DSPARK_SIMD void pixelBlock(const DepthwiseRow &row, int64_t pixel, int64_t begi
 
 // P pixels of a kernel of K taps at stride S, both known. Sums take their taps in order. HasTail: fewer
 // channels than lanes, which AVX-512 masks (4 to 10 % slower than whole vectors).
-template <int K, int S, int P, bool HasTail>
+template <int K, int S, int P, bool HasTail, bool IsInside>
 DSPARK_SIMD void slideBlock(const DepthwiseRow &row, int64_t pixel, int64_t c, int64_t lanes) {
   auto read = [&](const float *p)
                   __attribute__((always_inline)) { return HasTail ? loadLanes(p, lanes) : load(p); };
@@ -87,7 +87,7 @@ DSPARK_SIMD void slideBlock(const DepthwiseRow &row, int64_t pixel, int64_t c, i
     vf weight[K];
     unroll<K>(DSPARK_LAMBDA { weight[i] = read(w + i * row.allChannels); });
     unroll<(P - 1) * S + K>([&](auto column) __attribute__((always_inline)) {
-      if (uint64_t(first + column) >= uint64_t(row.inWidth))
+      if (!IsInside && uint64_t(first + column) >= uint64_t(row.inWidth))
         return;
       vf value = read(x + column * row.lineStep);
       unroll<P>(DSPARK_LAMBDA {
@@ -106,19 +106,24 @@ constexpr bool kMasksAll = true;
 constexpr bool kMasksAll = false;
 #endif
 
-template <int K, int S, int P>
-__attribute__((noinline)) void slidePixels(const DepthwiseRow &row, int64_t pixel) {
+template <int K, int S, int P, bool IsInside>
+__attribute__((noinline)) void slideChannels(const DepthwiseRow &row, int64_t pixel) {
   int64_t c = 0;
   for (; c + kLanes <= row.channels; c += kLanes)
-    slideBlock<K, S, P, false>(row, pixel, c, kLanes);
+    slideBlock<K, S, P, false, IsInside>(row, pixel, c, kLanes);
   if (kMasksAll && c < row.channels)
-    slideBlock<K, S, P, kMasksAll>(row, pixel, c, row.channels - c);
+    slideBlock<K, S, P, kMasksAll, IsInside>(row, pixel, c, row.channels - c);
+}
+template <int K, int S, int P> void slidePixels(const DepthwiseRow &row, int64_t pixel) {
+  int64_t first = pixel * S - row.pad;
+  bool isInside = first >= 0 && first + (P - 1) * S + K <= row.inWidth;
+  (isInside ? slideChannels<K, S, P, true> : slideChannels<K, S, P, false>)(row, pixel);
 }
 // The channels beyond the last whole vector, pixel by pixel.
 template <int K, int S> __attribute__((noinline)) void slideTail(const DepthwiseRow &row) {
   int64_t c = row.channels / kLanes * kLanes;
   for (int64_t pixel = row.begin; c < row.channels && pixel < row.end; ++pixel)
-    slideBlock<K, S, 1, true>(row, pixel, c, row.channels - c);
+    slideBlock<K, S, 1, true, false>(row, pixel, c, row.channels - c);
 }
 
 // Blocks of 8 or 7 pixels, whatever divides the row, and smaller ones for what is left.
