@@ -114,10 +114,13 @@ __attribute__((noinline)) void slideChannels(const DepthwiseRow &row, int64_t pi
   if (kMasksAll && c < row.channels)
     slideBlock<K, S, P, kMasksAll, IsInside>(row, pixel, c, row.channels - c);
 }
+// Not asking where columns lie makes AVX-512 2 to 19 % faster, and AVX2 up to 8 % slower.
 template <int K, int S, int P> void slidePixels(const DepthwiseRow &row, int64_t pixel) {
   int64_t first = pixel * S - row.pad;
-  bool isInside = first >= 0 && first + (P - 1) * S + K <= row.inWidth;
-  (isInside ? slideChannels<K, S, P, true> : slideChannels<K, S, P, false>)(row, pixel);
+  if constexpr (kMasksAll)
+    if (first >= 0 && first + (P - 1) * S + K <= row.inWidth)
+      return slideChannels<K, S, P, true>(row, pixel);
+  slideChannels<K, S, P, false>(row, pixel);
 }
 // The channels beyond the last whole vector, pixel by pixel.
 template <int K, int S> __attribute__((noinline)) void slideTail(const DepthwiseRow &row) {
