@@ -1,16 +1,12 @@
 // Depthwise qlinear_conv with packed weights: nearest(sum * (xs * ws / ys) + bias / ys) + zero in f32, or in
 // f32 sum * (xs * ws) + bias, of the exact sum, at blocks of channels of every width.
 #include "runtime/format/PackedLayout.h"
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/byte_tensor.h"
 
 namespace dspark {
 namespace {
 
 using namespace test;
-
-int64_t byteAt(const Tensor &t, int64_t i) {
-  return t.type == DType::I8 ? t.as<int8_t>()[i] : t.as<uint8_t>()[i];
-}
 
 struct Shape {
   int64_t channels, height, width, kernelH, kernelW, stride[2], dilation[2], pads[4]; // pads as ONNX has them

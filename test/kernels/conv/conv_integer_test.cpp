@@ -1,16 +1,12 @@
 // Integer convolutions are exact: sums of x and w without their zero points, padding counting as the zero
 // point.
 #include "runtime/format/PackedLayout.h"
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/byte_tensor.h"
 
 namespace dspark {
 namespace {
 
 using namespace test;
-
-int64_t byteAt(const Tensor &t, int64_t i) {
-  return t.type == DType::I8 ? t.as<int8_t>()[i] : t.as<uint8_t>()[i];
-}
 
 struct Shape {
   int64_t n = 2, c, o, group, h = 6, w = 9, k = 3;

@@ -1,5 +1,6 @@
 // qlinear_conv's Winograd rows give the very sums of the definition, whatever the bytes are.
 #include "test/kernels/accepts.h"
+#include "test/kernels/byte_tensor.h"
 #include "test/kernels/conv/winograd_case.h"
 
 namespace dspark {
@@ -8,10 +9,6 @@ namespace {
 using namespace test;
 
 using Case = ImageCase;
-
-int64_t byteAt(const Tensor &t, int64_t i) {
-  return t.type == DType::I8 ? t.as<int8_t>()[i] : t.as<uint8_t>()[i];
-}
 
 Tensor packed(const Tensor &w) { return packedFilters("panel16k4", w); }
 AttrList attrsOf(const Case &c) { return c.attrs("panel16k4"); }

@@ -1,15 +1,11 @@
 // Integer products are exact: every row and ISA level must give the very sums.
 #include "runtime/format/PackedLayout.h"
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/byte_tensor.h"
 
 namespace dspark {
 namespace {
 
 using namespace test;
-
-int64_t byteAt(const Tensor &t, int64_t i) {
-  return t.type == DType::I8 ? t.as<int8_t>()[i] : t.as<uint8_t>()[i];
-}
 
 // Bytes with many extreme values, where saturating arithmetic would show.
 Tensor extremeBytes(DType type, std::vector<int64_t> dims, std::mt19937 &rng) {

@@ -1,14 +1,11 @@
 // Operators on 8-bit tensors give the bytes that dequantising, computing in f32 and quantising gives.
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/byte_tensor.h"
 
 namespace dspark {
 namespace {
 
 using namespace test;
 
-int64_t byteAt(const Tensor &t, int64_t i) {
-  return t.type == DType::I8 ? t.as<int8_t>()[i] : t.as<uint8_t>()[i];
-}
 Tensor randomBytes(DType type, std::vector<int64_t> dims, std::mt19937 &rng) {
   return filled<uint8_t>(type, std::move(dims), rng);
 }

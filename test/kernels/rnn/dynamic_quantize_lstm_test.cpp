@@ -3,7 +3,7 @@
 // bytes and sums are the very same, and what is left are the roundings of f32.
 #include "kernels/quant/byte_scale.h"
 #include "runtime/format/PackedLayout.h"
-#include "test/kernels/kernel_case.h"
+#include "test/kernels/byte_tensor.h"
 
 namespace dspark {
 namespace {
@@ -48,10 +48,6 @@ std::vector<Tensor> operandsOf(const Case &k, std::mt19937 &rng) {
       in[i + 1] = bytes(parameters);
   }
   return in;
-}
-
-int64_t byteAt(const Tensor &t, int64_t i) {
-  return t.type == DType::I8 ? t.as<int8_t>()[i] : t.as<uint8_t>()[i];
 }
 
 // One row of the left side: what its floats are after rounding, in units of the scale.
