@@ -9,8 +9,8 @@ constexpr int kChains = 12, kSteps = 200, kTurns = 9;
 
 // Cycles of the time-stamp counter that kChains x kSteps instructions take. The empty asm keeps the compiler
 // from working anything out.
-template <typename Sum, typename Step> unsigned long long cyclesOf(Step step) {
-  Sum sums[kChains] = {};
+template <typename Step> unsigned long long cyclesOf(Step step) {
+  __m512 sums[kChains] = {};
   unsigned long long begin = __rdtsc();
   for (int i = 0; i < kSteps; ++i)
 #pragma clang loop unroll(full)
@@ -31,8 +31,8 @@ bool isBf16Fast() {
   const __m512 one = _mm512_set1_ps(1);
   unsigned long long dots = ~0ull, adds = ~0ull;
   for (int turn = 0; turn < kTurns; ++turn) { // the fastest of each, as others may interrupt
-    auto dot = cyclesOf<__m512>([&](__m512 sum) { return _mm512_dpbf16_ps(sum, pairs, pairs); });
-    auto add = cyclesOf<__m512>([&](__m512 sum) { return _mm512_fmadd_ps(one, one, sum); });
+    auto dot = cyclesOf([&](__m512 sum) { return _mm512_dpbf16_ps(sum, pairs, pairs); });
+    auto add = cyclesOf([&](__m512 sum) { return _mm512_fmadd_ps(one, one, sum); });
     dots = dot < dots ? dot : dots;
     adds = add < adds ? add : adds;
   }
