@@ -3,13 +3,15 @@
 //   bench_contractions [FILTER] [--isa LEVEL] [--seconds S] [--list]
 //
 // Each case is first checked against a sum in f64 at 200 of its outputs. Then runs alternate with the
-// machine's multiply-add peak, measured by the same thread, so that both see the same clock and neighbours;
-// time is the thread's own. Printed per case: shape, median time with the quartiles' distance, GFLOP/s of the
-// median, and the median and best share of the peak. Exit code 3 if a result is wrong.
+// machine's peak of multiply-adds (or, marked bf16, of products of those), measured by the same thread, so
+// that both see the same clock and neighbours; time is the thread's own. Printed per case: shape, median time
+// with the quartiles' distance, GFLOP/s of the median, and the median and best share of the peak. Exit code 3
+// if a result is wrong.
 #include "bench/kernels/options.h"
 #include "bench/kernels/peak.h"
 #include "kernels/common/catalogue.h"
 #include "kernels/common/kernel.h"
+#include "kernels/common/numeric.h"
 #include "runtime/format/PackedLayout.h"
 #include <algorithm>
 #include <cmath>
@@ -57,6 +59,7 @@ Tensor random(std::vector<int64_t> dims) {
 struct Case {
   const char *op;
   int64_t height, width, inputs, outputs, kernel = 1, stride = 1, group = 1;
+  bool isBf16 = false; // both operands are rounded to it
 
   bool isMatmul() const { return !std::strcmp(op, "matmul"); }
   bool isTransposed() const { return !std::strcmp(op, "conv_transpose"); }
@@ -70,7 +73,10 @@ struct Case {
     else
       std::snprintf(text, sizeof(text), "%s %lldx%lld k%lld s%lld %lld->%lld%s", op, (long long)height,
                     (long long)width, (long long)kernel, (long long)stride, (long long)inputs,
-                    (long long)outputs, isDepthwise() ? " depthwise" : "");
+                    (long long)outputs,
+                    isDepthwise() ? " depthwise"
+                    : isBf16      ? " bf16"
+                                  : "");
     return text;
   }
 };
@@ -104,7 +110,7 @@ public:
       row->run(call, work, {0, work.tiles[phase], phase, 0, bytes(scratch), bytes(shared)});
   }
 
-  // The largest error at some outputs, in units of the bound K * eps * sum|x w|.
+  // The largest error at some outputs, in units of the bound K * eps * sum|x w|, x and w as multiplied.
   double error() {
     double worst = 0;
     for (int i = 0; i < 200; ++i) {
@@ -135,7 +141,9 @@ private:
     if (c.isMatmul())
       fill("panel16", MatrixWeight{1, c.inputs, c.outputs, false, 4});
     else
-      fill(c.isDepthwise() ? "depthwise" : "panel16",
+      fill(c.isDepthwise() ? "depthwise"
+           : c.isBf16      ? "bf16"
+                           : "panel16",
            ConvWeight{c.group, c.inputs, c.outputs, c.kernel * c.kernel, c.isTransposed()});
   }
 
@@ -168,11 +176,14 @@ private:
     y.values.resize(size_t(count));
   }
 
+  double multiplied(float value) const { return double(c.isBf16 ? bf16ToF32(f32ToBf16(value)) : value); }
+
   double expected(int64_t at, double &magnitude) const {
     int64_t o = at % c.outputs, pixel = at / c.outputs;
     double sum = double(bias.values[size_t(o)]);
     auto add = [&](int64_t inPixel, int64_t weight, int64_t channel) {
-      double term = double(x.values[size_t(inPixel * c.inputs + channel)]) * double(w.values[size_t(weight)]);
+      double term =
+          multiplied(x.values[size_t(inPixel * c.inputs + channel)]) * multiplied(w.values[size_t(weight)]);
       sum += term;
       magnitude += std::fabs(term);
     };
@@ -220,6 +231,10 @@ double quantile(std::vector<double> v, double q) {
   return v[size_t(q * double(v.size() - 1))];
 }
 
+double peakOf(const Case &c, Isa isa) {
+  return c.isBf16 ? bench::bf16Peak(isa) : bench::multiplyAddPeak(isa);
+}
+
 bool measure(const Case &c, Isa isa, double seconds) {
   Runner runner(c, isa);
   runner.run();
@@ -230,12 +245,12 @@ bool measure(const Case &c, Isa isa, double seconds) {
   runner.run();
   int repeats = std::max(1, int(1e-3 / std::max(threadSeconds() - start, 1e-7)));
   for (double end = threadSeconds() + seconds; threadSeconds() < end || times.size() < 5;) {
-    double peak = bench::multiplyAddPeak(isa);
+    double peak = peakOf(c, isa);
     double begin = threadSeconds();
     for (int i = 0; i < repeats; ++i)
       runner.run();
     times.push_back((threadSeconds() - begin) / repeats);
-    shares.push_back(runner.flops() / times.back() / std::max(peak, bench::multiplyAddPeak(isa)));
+    shares.push_back(runner.flops() / times.back() / std::max(peak, peakOf(c, isa)));
   }
   double median = quantile(times, 0.5);
   std::printf("%-46s %9.1f us +- %4.1f%%  %6.1f GFLOP/s  peak %3.0f%% (best %3.0f%%)  %s\n", c.name().c_str(),
@@ -290,6 +305,16 @@ constexpr Case kCases[] = {
     {"conv", 14, 14, 576, 576, 3, 1, 576},
     {"conv", 7, 7, 960, 960, 3, 1, 960},
     {"conv", 20, 20, 480, 480, 5, 1, 480},
+    {"conv", 224, 224, 3, 64, 7, 2, 1, true},
+    {"conv", 56, 56, 64, 64, 3, 1, 1, true},
+    {"conv", 28, 28, 128, 128, 3, 1, 1, true},
+    {"conv", 14, 14, 256, 256, 3, 1, 1, true},
+    {"conv", 7, 7, 512, 512, 3, 1, 1, true},
+    {"conv", 56, 56, 64, 256, 1, 1, 1, true},
+    {"conv", 56, 56, 256, 64, 1, 1, 1, true},
+    {"conv", 28, 28, 512, 128, 1, 1, 1, true},
+    {"conv", 14, 14, 1024, 256, 1, 1, 1, true},
+    {"conv", 7, 7, 512, 2048, 1, 1, 1, true},
     {"conv_transpose", 80, 80, 24, 24, 2, 2},
     {"conv_transpose", 160, 160, 24, 1, 2, 2},
 };

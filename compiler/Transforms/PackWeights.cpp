@@ -93,7 +93,7 @@ public:
       packMatrix(op, *weight, type, "panel16k4");
     else if (isa<ir::ConvOp, ir::ConvTransposeOp>(op) && type.getElementType().isF32() &&
              text(op, "layout") == "nhwc")
-      packConv(op, *weight, type, "panel16");
+      packConv(op, *weight, type, convLayout(op));
     else if (isa<ir::QlinearConvOp>(op) && text(op, "layout") == "nhwc")
       packConv(op, *weight, type, "panel16k4");
   }
@@ -230,6 +230,17 @@ private:
     bool isDepthwise =
         !shape.isTransposed && shape.group > 1 && shape.inputs == shape.group && shape.outputs == shape.group;
     use(op, weightSlot(op), weight, type, isDepthwise ? "depthwise" : layout, shape);
+  }
+
+  // Of f32 weights: bf16 where that was chosen.
+  StringRef convLayout(Operation *op) {
+    if (!choices || !isa<ir::ConvOp>(op))
+      return "panel16";
+    auto chosen = choices->chosen.find(firstLocationName(op->getLoc()));
+    if (chosen == choices->chosen.end() || chosen->second.layout != "bf16")
+      return "panel16";
+    choices->applied.insert(chosen->first);
+    return "bf16";
   }
 
   template <typename Shape>

@@ -172,7 +172,8 @@ def DSpark_MatmulDequantOp : DSpark_CatalogueOp<"matmul_dequant"> {
 def DSpark_ConvOp : DSpark_CatalogueOp<"conv"> {
   let summary = "y = act(conv(x, w) + bias + residual), 1 to 3 spatial dims";
   let description = [{
-    x is N,C,spatial (layout "nchw", the default) or N,spatial,C ("nhwc"); w is O,I/group,spatial in either.
+    x is N,C,spatial (layout "nchw", the default) or N,spatial,C ("nhwc"); w is O,I/group,spatial in either. `packed` "bf16"
+    holds w rounded to bf16 and rounds x likewise; sums are of f32.
 
     ```mlir
     %y = dspark.conv(%x, %w) {strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>}

@@ -101,7 +101,8 @@ DepthwiseRow depthwiseRowOf(const ConvPlan &conv) {
 
 bool acceptsDepthwise(const KernelCall &call) {
   const TensorView &x = call.in[0], &w = call.in[1];
-  if (x.type != DType::F32 || call.attrs.s("packed", "") == "panel16")
+  std::string_view packed = call.attrs.s("packed", "");
+  if (x.type != DType::F32 || (packed != "" && packed != "depthwise"))
     return false;
   int64_t channels = x.dim(call.attrs.s("layout", "nchw") == "nhwc" ? x.rank - 1 : 1);
   return call.attrs.i("group", 1) == channels && channels > 1 && w.dim(0) == channels && w.dim(1) == 1;

@@ -1,4 +1,5 @@
 #include "kernels/common/families.h"
+#include "kernels/conv/conv_bf16.h"
 #include "kernels/conv/conv_f32.h"
 #include "kernels/conv/conv_integer.h"
 #include "kernels/conv/conv_reference.h"
@@ -16,6 +17,9 @@ constexpr Kernel kRows[] = {
     {"conv", "conv_f32_winograd_line_avx512", Isa::Avx512, acceptsConvLine, prepareConvLine,
      runConvLine<Isa::Avx512>},
     {"conv", "conv_f32_avx512", Isa::Avx512, acceptsConvF32, prepareConvF32, runConvF32<Isa::Avx512>},
+    {"conv", "conv_bf16_avx512", Isa::Avx512, acceptsConvBf16Dots, prepareConvBf16, runConvBf16Dots},
+    {"conv", "conv_bf16_widened_avx512", Isa::Avx512, acceptsConvBf16, prepareConvBf16,
+     runConvBf16<Isa::Avx512>},
     {"conv", "conv_f32_depthwise_avx2", Isa::Avx2, acceptsDepthwise, prepareDepthwise,
      runDepthwise<Isa::Avx2>},
     {"conv", "conv_f32_winograd_avx2", Isa::Avx2, acceptsConvWinograd, prepareConvWinograd,
@@ -23,6 +27,7 @@ constexpr Kernel kRows[] = {
     {"conv", "conv_f32_winograd_line_avx2", Isa::Avx2, acceptsConvLine, prepareConvLine,
      runConvLine<Isa::Avx2>},
     {"conv", "conv_f32_avx2", Isa::Avx2, acceptsConvF32, prepareConvF32, runConvF32<Isa::Avx2>},
+    {"conv", "conv_bf16_widened_avx2", Isa::Avx2, acceptsConvBf16, prepareConvBf16, runConvBf16<Isa::Avx2>},
     {"conv", "conv_f32_depthwise", Isa::Baseline, acceptsDepthwise, prepareDepthwise,
      runDepthwise<Isa::Baseline>},
     {"conv", "conv_f32_winograd", Isa::Baseline, acceptsConvWinograd, prepareConvWinograd,
@@ -30,6 +35,8 @@ constexpr Kernel kRows[] = {
     {"conv", "conv_f32_winograd_line", Isa::Baseline, acceptsConvLine, prepareConvLine,
      runConvLine<Isa::Baseline>},
     {"conv", "conv_f32", Isa::Baseline, acceptsConvF32, prepareConvF32, runConvF32<Isa::Baseline>},
+    {"conv", "conv_bf16_widened", Isa::Baseline, acceptsConvBf16, prepareConvBf16,
+     runConvBf16<Isa::Baseline>},
     {"conv", "conv_reference", Isa::Baseline, acceptsRowMajorWeights, prepareConvReference, runConvReference},
     {"expand_depthwise", "expand_depthwise_f32_avx512", Isa::Avx512, nullptr, prepareExpandDepthwise,
      runExpandDepthwise<Isa::Avx512>},

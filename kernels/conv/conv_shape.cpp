@@ -165,10 +165,14 @@ InferStatus checkDepthwise(InferContext &ctx, size_t wi, const ConvShape &shape,
 }
 
 InferStatus inferConv(InferContext &ctx) {
-  if (!checkCounts(ctx, 2, 4, 1, 1) || !checkEpilogue(ctx) || !checkPacked(ctx, {"", "panel16", "depthwise"}))
+  if (!checkCounts(ctx, 2, 4, 1, 1) || !checkEpilogue(ctx) ||
+      !checkPacked(ctx, {"", "panel16", "bf16", "depthwise"}))
     return InferStatus::Error;
   TensorInfo &result = ctx.out[0];
   result.type = ctx.in[0].type;
+  if (ctx.attrs.s("packed", "") == "bf16" &&
+      (result.type != DType::F32 || ctx.attrs.s("layout", "") != "nhwc"))
+    return ctx.fail("packed bf16: expected f32 in layout nhwc, found " + ctx.in[0].str());
   if (!isConvType(result.type) || ctx.in[1].type != result.type)
     return ctx.fail("expected operands of one float type, found " + ctx.in[0].str() + " and " +
                     ctx.in[1].str());

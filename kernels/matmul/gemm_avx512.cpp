@@ -1,3 +1,5 @@
+#include "kernels/matmul/terms_f32.h"
+
 #include "kernels/matmul/gemm_loops.h"
 #include "kernels/matmul/pack_loops.h"
 

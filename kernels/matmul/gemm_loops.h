@@ -1,4 +1,6 @@
-// The loops of gemm.h, included once per ISA level.
+// The loops of gemm.h, included once per ISA level and kind of terms, which the including file names first:
+// terms_f32.h, or terms_bf16.h, where what is said here of a term and of a float of A and B stands for a pair
+// of bf16.
 //
 //   for each block of K (R rows of its terms stay in the L1 cache, 12 or 24 KiB)
 //     for each band of panels (its part of B stays in L2, 128 or 256 KiB)
@@ -142,7 +144,7 @@ DSPARK_SIMD void registerTile(const GemmTile &tile, const Corner &at, int64_t co
         });
         unroll<R>([&](auto r) __attribute__((always_inline)) {
           vf x = splat(a[r][k]);
-          unroll<V>(DSPARK_LAMBDA { sum[r][i] = fma(x, row[i], sum[r][i]); });
+          unroll<V>(DSPARK_LAMBDA { sum[r][i] = multiplyAdd(x, row[i], sum[r][i]); });
         });
       }
     }

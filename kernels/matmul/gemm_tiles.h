@@ -17,6 +17,8 @@
 #pragma once
 #include "kernels/common/tiles.h"
 #include "kernels/matmul/bf16_parts.h"
+#include "kernels/matmul/terms_f32.h"
+
 #include "kernels/matmul/gemm_loops.h"
 
 namespace dspark {

@@ -1,7 +1,9 @@
 #include "runtime/format/PackedLayout.h"
+#include "kernels/common/numeric.h"
 #include "runtime/format/PackedBits.h"
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace dspark {
 namespace {
@@ -153,6 +155,10 @@ StatusOr<uint64_t> packedBytes(std::string_view layout, const ConvWeight &w) {
   if (layout == "panel16" && w.elementBytes == 4)
     return checkedBytes(
         product({w.group, panels(w.outputs / w.group), kPanel, w.spatial, w.inputs / w.group, 4}), layout);
+  if (layout == "bf16" && w.elementBytes == 4)
+    return checkedBytes(product({w.group, panels(w.outputs / w.group), kPanel, w.spatial,
+                                 w.inputs / w.group / 2 + w.inputs / w.group % 2, 4}),
+                        layout);
   if (layout == "panel16k4" && w.elementBytes == 1) {
     int64_t depth = product({w.spatial, w.inputs / w.group});
     return checkedBytes(
@@ -162,7 +168,8 @@ StatusOr<uint64_t> packedBytes(std::string_view layout, const ConvWeight &w) {
   if (layout == "depthwise" && w.inputs == w.group && w.outputs == w.group &&
       (w.elementBytes == 4 || w.elementBytes == 1))
     return checkedBytes(product({w.spatial, w.outputs, w.elementBytes}), layout);
-  return unknownLayout(layout, "panel16 of f32, panel16k4 of bytes, or depthwise with one channel per group");
+  return unknownLayout(layout,
+                       "panel16 or bf16 of f32, panel16k4 of bytes, or depthwise with one channel per group");
 }
 
 Status packWeight(std::string_view layout, const MatrixWeight &w, std::span<const std::byte> source,
@@ -202,6 +209,12 @@ Status packWeight(std::string_view layout, const ConvWeight &w, std::span<const 
                            [flip = w.isSigned ? 0 : 0x80](uint8_t value) { return uint8_t(value ^ flip); });
     return Status::ok();
   }
+  if (layout == "bf16") {
+    DSPARK_ASSIGN_OR_RETURN(uint64_t size, packedBytes("panel16", w));
+    std::vector<std::byte> plain(size);
+    DSPARK_RETURN_IF_ERROR(packWeight("panel16", w, source, plain));
+    return roundPanels(w, plain, packed);
+  }
   for (int64_t g = 0; g < w.group; ++g) {
     const std::byte *from = source.data() + g * (elements / w.group) * w.elementBytes;
     std::byte *to = packed.data() + g * int64_t(*bytes / uint64_t(w.group));
@@ -210,6 +223,26 @@ Status packWeight(std::string_view layout, const ConvWeight &w, std::span<const 
     else
       packConvGroup(w, reinterpret_cast<const float *>(from), reinterpret_cast<float *>(to));
   }
+  return Status::ok();
+}
+
+Status roundPanels(const ConvWeight &w, std::span<const std::byte> panels, std::span<std::byte> packed) {
+  StatusOr<uint64_t> from = packedBytes("panel16", w), to = packedBytes("bf16", w);
+  DSPARK_RETURN_IF_ERROR(from.status());
+  DSPARK_RETURN_IF_ERROR(to.status());
+  DSPARK_RETURN_IF_ERROR(checkSpans(*from, panels.size(), *to, packed.size()));
+  int64_t inputs = w.inputs / w.group;
+  if (inputs == 0)
+    return Status::ok();
+  const float *plain = reinterpret_cast<const float *>(panels.data());
+  uint16_t *out = reinterpret_cast<uint16_t *>(packed.data());
+  int64_t taps = int64_t(panels.size() / sizeof(float)) / (inputs * kPanel); // of all panels and groups
+  for (int64_t tap = 0; tap < taps; ++tap, plain += inputs * kPanel)
+    for (int64_t i = 0; i < inputs; i += 2)
+      for (int64_t j = 0; j < kPanel; ++j, out += 2) {
+        out[0] = f32ToBf16(plain[i * kPanel + j]);
+        out[1] = i + 1 < inputs ? f32ToBf16(plain[(i + 1) * kPanel + j]) : uint16_t(0);
+      }
   return Status::ok();
 }
 

@@ -10,6 +10,9 @@
 //              and N zero, and the sums of the 16 columns as i32. A convolution's weights as in panel16
 //   f16, bf16  B[K, N] of 16-bit elements, see kernels/matmul/packed_format.h; so are all layouts of fewer
 //              bits, which PackedBits.h writes
+//   bf16       of a convolution's f32 weights: per group [ceil(N/16)][spatial...][ceil(I/2)][16][2] of the
+//              nearest bf16, input channels in pairs, the last one filled up with zeros; columns beyond N
+//              zero
 //   depthwise  weights of a depthwise convolution as [spatial...][channels]; 8-bit ones are signed
 //
 // Unsigned bytes become signed by taking 128 off, so that kernels know one kind.
@@ -52,5 +55,8 @@ Status packWeight(std::string_view layout, const MatrixWeight &weight, std::span
                   std::span<std::byte> packed);
 Status packWeight(std::string_view layout, const ConvWeight &weight, std::span<const std::byte> source,
                   std::span<std::byte> packed);
+
+/// The layout bf16 of a convolution's weights that are packed as panel16; spans as packedBytes() says.
+Status roundPanels(const ConvWeight &weight, std::span<const std::byte> panels, std::span<std::byte> packed);
 
 } // namespace dspark

@@ -1,5 +1,7 @@
 #include "tools/dspark-compile/PrecisionRegions.h"
 #include "kernels/matmul/gemm.h"
+#include "runtime/executor/Contents.h"
+#include "runtime/format/PackedLayout.h"
 #include "runtime/format/QuantizedWeight.h"
 #include <algorithm>
 #include <array>
@@ -52,6 +54,24 @@ const ValueInfo *productWeights(const Program &program, const StepInfo &step) {
   return isF32 && value.info.dims.size() == 2 ? &value : nullptr;
 }
 
+// The packed f32 weights of a convolution that may be rounded to bf16, or null; `shape` becomes theirs.
+const ValueInfo *convWeights(const Program &program, const StepInfo &step, ConvWeight &shape) {
+  Attrs attrs(step.attrs);
+  if (step.opName != "conv" || step.inputs.size() < 2 || step.inputs[1] < 0 ||
+      attrs.s("packed", "") != "panel16")
+    return nullptr;
+  const ValueInfo &value = program.values()[size_t(step.inputs[1])];
+  if (value.kind != fb::ValueKind::Constant || value.type != DType::F32)
+    return nullptr;
+  std::vector<int64_t> dims = numbers(value.info.dims);
+  shape.group = attrs.i("group", 1);
+  shape.outputs = dims[0];
+  shape.inputs = dims[1] * shape.group;
+  for (size_t i = 2; i < dims.size(); ++i)
+    shape.spatial *= dims[i];
+  return &value;
+}
+
 // Finds the regions of a plan one after the other.
 class Finder {
 public:
@@ -69,7 +89,7 @@ public:
       if (const ValueInfo *weights = productWeights(program, *step))
         DSPARK_RETURN_IF_ERROR(addProduct(*step, *weights));
       else if (auto it = contractions.find(step->location); it != contractions.end() && isContraction(*step))
-        addContraction(*step, it->second);
+        DSPARK_RETURN_IF_ERROR(addContraction(*step, it->second));
     }
     if (products != report.products.size())
       return Status(Code::Internal, "the plan has " + std::to_string(products) +
@@ -125,9 +145,19 @@ private:
     return Status::ok();
   }
 
-  void addContraction(const StepInfo &step, int contraction) {
+  Status addContraction(const StepInfo &step, int contraction) {
     const ByteContraction &found = report.contractions[size_t(contraction)];
-    add(step, found.node, found.k, found.n).contraction = contraction;
+    PrecisionRegion &region = add(step, found.node, found.k, found.n);
+    region.contraction = contraction;
+    ConvWeight shape;
+    const ValueInfo *weights = convWeights(program, step, shape);
+    if (!weights || !region.pinnedBecause.empty())
+      return Status::ok();
+    DSPARK_ASSIGN_OR_RETURN(uint64_t size, packedBytes("bf16", shape));
+    auto bytes = std::make_shared<std::vector<std::byte>>(size);
+    DSPARK_RETURN_IF_ERROR(roundPanels(shape, weights->bytes, *bytes));
+    region.variants.push_back({"bf16", "bf16", 0, std::move(bytes)});
+    return Status::ok();
   }
 
   void addByteForms() {

@@ -1,5 +1,8 @@
 // conv and conv_transpose: every row and ISA level against f64 sums in NCHW, over layouts, packings, groups,
-// strides, dilations and paddings. The tolerance is that of a sum of K f32 products: (K + 4) eps sum|x w|.
+// strides, dilations and paddings. The tolerance is that of a sum of K f32 products: (K + 4) eps sum|x w|;
+// with packed bf16, whose products are exact, of x and w as they are rounded.
+#include "kernels/common/bf16_speed.h"
+#include "kernels/common/numeric.h"
 #include "runtime/format/PackedLayout.h"
 #include "test/kernels/kernel_case.h"
 
@@ -96,7 +99,22 @@ struct Form {
   bool isChannelsLast;
   const char *packed; // "" for row-major weights
   bool bias, residual;
+
+  bool isBf16() const { return std::string_view(packed) == "bf16"; }
 };
+
+Tensor packed(const char *layout, const ConvWeight &weight, const Tensor &w) {
+  Tensor made = w;
+  made.bytes.assign(*packedBytes(layout, weight), std::byte(0xff));
+  EXPECT_TRUE(packWeight(layout, weight, w.bytes, made.bytes).isOk());
+  return made;
+}
+
+Tensor rounded(Tensor t) {
+  for (int64_t i = 0; i < t.elements(); ++i)
+    t.as<float>()[i] = bf16ToF32(f32ToBf16(t.as<float>()[i]));
+  return t;
+}
 
 void check(const Kernel &row, const Case &c, const Form &form) {
   std::mt19937 rng(7);
@@ -125,11 +143,8 @@ void check(const Kernel &row, const Case &c, const Form &form) {
   std::vector<Tensor> in(4);
   in[0] = form.isChannelsLast ? channelsLast(x) : x;
   in[1] = w;
-  if (*form.packed) {
-    ConvWeight weight{c.group, c.inputs, c.outputs, count(c.kernel), c.isTransposed};
-    in[1].bytes.assign(*packedBytes(form.packed, weight), std::byte(0xff));
-    ASSERT_TRUE(packWeight(form.packed, weight, w.bytes, in[1].bytes).isOk());
-  }
+  if (*form.packed)
+    in[1] = packed(form.packed, {c.group, c.inputs, c.outputs, count(c.kernel), c.isTransposed}, w);
   if (form.bias)
     in[2] = uniform({c.outputs}, rng);
   std::vector<Tensor> shape = inferResults(op, in, attrs, 1);
@@ -151,7 +166,7 @@ void check(const Kernel &row, const Case &c, const Form &form) {
         std::max<int64_t>((small - 1) * c.stride[d] + (c.kernel[d] - 1) * c.dilation[d] + 1 - large, 0);
     pad[d] = std::string_view(c.autoPad) == "SAME_UPPER" ? total / 2 : total - total / 2;
   }
-  Sums sums = reference(c, x, w, out, pad);
+  Sums sums = form.isBf16() ? reference(c, rounded(x), rounded(w), out, pad) : reference(c, x, w, out, pad);
   std::vector<Tensor> results = runRow(row, in, attrs);
   ASSERT_EQ(results.size(), 1u);
   const Tensor &y = results[0];
@@ -168,10 +183,14 @@ void check(const Kernel &row, const Case &c, const Form &form) {
   }
 }
 
+bool isBf16(const Kernel &row) { return std::string_view(row.name).starts_with("conv_bf16"); }
+
 // Without tiles, which do not take every shape (gemm_tiles_test.cpp).
 std::vector<const Kernel *> denseRows(const char *op) {
   std::vector<const Kernel *> rows = rowsOf(op);
-  std::erase_if(rows, [](const Kernel *row) { return row->isa == Isa::Amx; });
+  std::erase_if(rows, [](const Kernel *row) {
+    return row->isa == Isa::Amx || (std::string_view(row->name) == "conv_bf16_avx512" && !multipliesBf16());
+  });
   return rows;
 }
 
@@ -186,8 +205,12 @@ void checkAll(const Case &c) {
     if ((needsDepthwise && !isDepthwise) || (needsBlocks && !c.tilesOutput()) || isWinograd)
       continue;
     for (bool isChannelsLast : {false, true})
-      for (const char *packed : {"", "panel16", "depthwise"}) {
-        bool fits = !*packed || (!isReference && (std::string_view(packed) == "depthwise") == needsDepthwise);
+      for (const char *packed : {"", "panel16", "bf16", "depthwise"}) {
+        std::string_view layout = packed;
+        bool fits = isBf16(*row)            ? layout == "bf16" && isChannelsLast
+                    : layout.empty()        ? true
+                    : layout == "depthwise" ? needsDepthwise
+                                            : layout == "panel16" && !isReference && !needsDepthwise;
         if (!fits)
           continue;
         check(*row, c, {isChannelsLast, packed, true, !needsBlocks});
@@ -293,12 +316,44 @@ TEST(Conv, PixelsDoNotDependOnTheirNumber) {
       std::vector<Tensor> in = {uniform({4, 9, 21, channels}, rng), uniform({18, channels, 3, 3}, rng)};
       AttrList attrs;
       attrs.set("layout", "nhwc").set("pads", {1, 1, 1, 1});
+      if (isBf16(*row)) {
+        in[1] = packed("bf16", {1, channels, 18, 9}, in[1]);
+        attrs.set("packed", "bf16");
+      }
       std::vector<Tensor> one = in;
       one[0].dims[0] = 1;
       one[0].bytes.resize(one[0].bytes.size() / 4);
       Tensor all = runRow(*row, in, attrs)[0], first = runRow(*row, one, attrs, 1, 1)[0];
       EXPECT_EQ(std::memcmp(all.bytes.data(), first.bytes.data(), first.bytes.size()), 0) << row->name;
     }
+}
+
+// Infinities and NaN of a pixel reach the pixels whose windows hold it, and no others.
+TEST(Conv, InfinitiesStayInTheirWindowsInBf16) {
+  std::mt19937 rng(5);
+  for (const Kernel *row : denseRows("conv")) {
+    if (!isBf16(*row))
+      continue;
+    std::vector<Tensor> in = {uniform({1, 8, 9, 5}, rng), uniform({7, 5, 3, 3}, rng)};
+    in[1] = packed("bf16", {1, 5, 7, 9}, in[1]);
+    in[0].as<float>()[(3 * 9 + 4) * 5 + 4] = INFINITY;
+    in[0].as<float>()[(3 * 9 + 4) * 5 + 3] = __builtin_bit_cast(float, 0x7f800001); // no bf16 has its payload
+    AttrList attrs;
+    attrs.set("layout", "nhwc").set("packed", "bf16").set("pads", {1, 1, 1, 1});
+    Tensor y = runRow(*row, in, attrs)[0];
+    for (int64_t i = 0; i < y.elements(); ++i) {
+      int64_t line = i / 7 / 9, column = i / 7 % 9;
+      bool isReached = std::abs(line - 3) <= 1 && std::abs(column - 4) <= 1;
+      EXPECT_EQ(std::isnan(y.as<float>()[i]), isReached) << row->name << " " << i;
+    }
+  }
+}
+
+TEST(Conv, Bf16NeedsChannelsLast) {
+  Tensor x = zeros(DType::F32, {1, 4, 5, 6}), w = zeros(DType::F32, {8, 4, 3, 3});
+  AttrList attrs;
+  attrs.set("packed", "bf16");
+  EXPECT_EQ(refusal("conv", {x, w}, attrs), "packed bf16: expected f32 in layout nhwc, found f32[1, 4, 5, 6]");
 }
 
 } // namespace

@@ -1,0 +1,15 @@
+// Rows of conv with weights in bf16 (`packed` bf16), which round what they read to bf16 as well.
+#pragma once
+#include "kernels/common/kernel.h"
+
+namespace dspark {
+
+bool acceptsConvBf16(const KernelCall &call);
+/// Where vdpbf16ps pays (kernels/common/bf16_speed.h).
+bool acceptsConvBf16Dots(const KernelCall &call);
+void prepareConvBf16(const KernelCall &call, KernelWork &work);
+/// By multiply-adds of f32: for plans of machines that multiply bf16.
+template <Isa isa> void runConvBf16(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+void runConvBf16Dots(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
+} // namespace dspark

@@ -1,0 +1,8 @@
+#include "kernels/matmul/gemm_bf16.h"
+#include "kernels/matmul/terms_bf16.h"
+
+#include "kernels/matmul/gemm_loops.h"
+
+namespace dspark {
+const Bf16GemmOps bf16GemmOpsAvx512Bf16 = {gemmTile, roundRows};
+} // namespace dspark
