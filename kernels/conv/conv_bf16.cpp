@@ -3,6 +3,7 @@
 #include "kernels/conv/conv_bf16.h"
 #include "kernels/common/bf16_speed.h"
 #include "kernels/common/shares.h"
+#include "kernels/common/tiles.h"
 #include "kernels/conv/conv_product.h"
 #include "kernels/matmul/gemm_bf16.h"
 #include <algorithm>
@@ -15,6 +16,25 @@ struct State {
   int64_t runs, width; // of input channels of one pixel and group: how many, and floats of each
 };
 static_assert(sizeof(State) <= 512);
+
+void prepare(const KernelCall &call, KernelWork &work, bool hasTiles) {
+  State &state = work.make<State>();
+  ConvPlan &conv = state.product.conv;
+  conv.read(call, 1, false);
+  work.flops = conv.flops();
+  work.bytes =
+      4.0 * (double(call.in[0].elements()) + double(call.out[0].elements()) * (call.has(3) ? 2 : 1)) +
+      2.0 * double(call.in[1].elements());
+  state.width = conv.inPerGroup;
+  state.runs = conv.batch * conv.inPixels() * conv.group;
+  conv.inPerGroup = ceilOf(conv.inPerGroup, 2);
+  conv.inChannels = conv.inPerGroup * conv.group;
+  constexpr int64_t kRoundedFloats = 16 * 1024; // of a tile
+  work.phases = 2;
+  work.tiles[0] = uint32_t(std::clamp<int64_t>(state.runs * state.width / kRoundedFloats, 1, 16));
+  work.tiles[1] = state.product.plan(call, hasTiles, work);
+  work.scratchShared = size_t(state.runs * conv.inPerGroup) * 4;
+}
 
 void run(const Bf16GemmOps &ops, const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   const State &state = work.get<State>();
@@ -36,35 +56,21 @@ void run(const Bf16GemmOps &ops, const KernelCall &call, const KernelWork &work,
 
 bool acceptsConvBf16(const KernelCall &call) { return call.attrs.s("packed", "") == "bf16"; }
 bool acceptsConvBf16Dots(const KernelCall &call) { return acceptsConvBf16(call) && multipliesBf16(); }
-
-void prepareConvBf16(const KernelCall &call, KernelWork &work) {
-  State &state = work.make<State>();
-  ConvPlan &conv = state.product.conv;
-  conv.read(call, 1, false);
-  work.flops = conv.flops();
-  work.bytes =
-      4.0 * (double(call.in[0].elements()) + double(call.out[0].elements()) * (call.has(3) ? 2 : 1)) +
-      2.0 * double(call.in[1].elements());
-  state.width = conv.inPerGroup;
-  state.runs = conv.batch * conv.inPixels() * conv.group;
-  conv.inPerGroup = ceilOf(conv.inPerGroup, 2);
-  conv.inChannels = conv.inPerGroup * conv.group;
-  constexpr int64_t kRoundedFloats = 16 * 1024; // of a tile
-  work.phases = 2;
-  work.tiles[0] = uint32_t(std::clamp<int64_t>(state.runs * state.width / kRoundedFloats, 1, 16));
-  work.tiles[1] = state.product.plan(call, false, work);
-  work.scratchShared = size_t(state.runs * conv.inPerGroup) * 4;
-}
+void prepareConvBf16(const KernelCall &call, KernelWork &work) { prepare(call, work, false); }
+void prepareConvBf16Tiles(const KernelCall &call, KernelWork &work) { prepare(call, work, true); }
 
 template <Isa isa> void runConvBf16(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
-  run(isa == Isa::Avx512 ? bf16GemmOpsAvx512
-      : isa == Isa::Avx2 ? bf16GemmOpsAvx2
-                         : bf16GemmOpsBaseline,
+  TileScope tiles(isa);
+  run(isa == Isa::Amx      ? bf16GemmOpsAmx
+      : isa == Isa::Avx512 ? bf16GemmOpsAvx512
+      : isa == Isa::Avx2   ? bf16GemmOpsAvx2
+                           : bf16GemmOpsBaseline,
       call, work, part);
 }
 template void runConvBf16<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runConvBf16<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runConvBf16<Isa::Avx512>(const KernelCall &, const KernelWork &, const KernelPart &);
+template void runConvBf16<Isa::Amx>(const KernelCall &, const KernelWork &, const KernelPart &);
 
 void runConvBf16Dots(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   run(bf16GemmOpsAvx512Bf16, call, work, part);

@@ -8,7 +8,9 @@ bool acceptsConvBf16(const KernelCall &call);
 /// Where vdpbf16ps pays (kernels/common/bf16_speed.h).
 bool acceptsConvBf16Dots(const KernelCall &call);
 void prepareConvBf16(const KernelCall &call, KernelWork &work);
-/// By multiply-adds of f32: for plans of machines that multiply bf16.
+void prepareConvBf16Tiles(const KernelCall &call, KernelWork &work);
+/// By AMX tiles (kernels/matmul/gemm_bf16_tiles.h) or, at the levels below, by multiply-adds of f32: for
+/// plans of machines that multiply bf16.
 template <Isa isa> void runConvBf16(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void runConvBf16Dots(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 

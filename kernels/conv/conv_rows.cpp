@@ -10,6 +10,7 @@ namespace {
 // Within a level the special rows come first.
 constexpr Kernel kRows[] = {
     {"conv", "conv_f32_amx", Isa::Amx, acceptsConvTiles, prepareConvTiles, runConvF32<Isa::Amx>},
+    {"conv", "conv_bf16_amx", Isa::Amx, acceptsConvBf16, prepareConvBf16Tiles, runConvBf16<Isa::Amx>},
     {"conv", "conv_f32_depthwise_avx512", Isa::Avx512, acceptsDepthwise, prepareDepthwise,
      runDepthwise<Isa::Avx512>},
     {"conv", "conv_f32_winograd_avx512", Isa::Avx512, acceptsConvWinograd, prepareConvWinograd,

@@ -12,7 +12,9 @@ struct Bf16GemmOps {
   void (*round)(const float *x, int64_t rows, int64_t width, uint16_t *out);
 };
 
-/// By multiply-adds of what was rounded, except Avx512Bf16's, which needs vdpbf16ps.
-extern const Bf16GemmOps bf16GemmOpsBaseline, bf16GemmOpsAvx2, bf16GemmOpsAvx512, bf16GemmOpsAvx512Bf16;
+/// By multiply-adds of what was rounded; Avx512Bf16's by vdpbf16ps, which it needs; Amx's by tiles, in an
+/// order of sums of its own, with the scratch `parts` (gemm_bf16_tiles.h).
+extern const Bf16GemmOps bf16GemmOpsBaseline, bf16GemmOpsAvx2, bf16GemmOpsAvx512, bf16GemmOpsAvx512Bf16,
+    bf16GemmOpsAmx;
 
 } // namespace dspark

@@ -15,11 +15,10 @@
 // Infinity times a part that is zero would be NaN, so rows and panels that hold infinities or NaN are
 // computed again by multiply-adds: a fact of the row, or of the panel, alone.
 #pragma once
-#include "kernels/common/tiles.h"
 #include "kernels/matmul/bf16_parts.h"
 #include "kernels/matmul/terms_f32.h"
 
-#include "kernels/matmul/gemm_loops.h"
+#include "kernels/matmul/gemm_tile_sums.h"
 
 namespace dspark {
 namespace {
@@ -27,15 +26,6 @@ namespace {
 constexpr int64_t kStep = 32, kBlockSteps = kGemmPartTerms / kStep;
 constexpr int64_t kTileElements = kTileRows * kStep; // of bf16
 enum Part { kHigh, kMiddle, kLow };
-
-// Where a block of K stands in the sum, and where its terms lie.
-struct TermBlock {
-  int64_t first, terms;
-  bool isFirst, isLast;
-  int64_t panelAt[kGemmPartTerms]; // floats from a panel's begin to each term's 16 columns
-
-  int64_t steps() const { return (terms + kStep - 1) / kStep; }
-};
 
 // Tiles of parts: [blocks of 16 rows or panels][kBlockSteps][kParts].
 inline uint16_t *tileAt(uint16_t *parts, int64_t block, int64_t step, int part) {
@@ -47,16 +37,11 @@ typedef uint16_t vhalf __attribute__((ext_vector_type(kLanes), aligned(1)));
 // One row of A, filled up with zeros to whole steps; false if it holds an infinity or NaN.
 bool splitTerms(const GemmTile &tile, const TermBlock &block, int64_t row, uint16_t *parts) {
   float line[kGemmPartTerms];
-  for (int64_t done = 0; done < block.terms;) {
-    int64_t tap = (block.first + done) / tile.depth, at = (block.first + done) % tile.depth;
-    int64_t count = tile.depth - at < block.terms - done ? tile.depth - at : block.terms - done;
-    __builtin_memcpy(line + done, tile.a[tap * tile.aStride + row] + at, size_t(count) * sizeof(float));
-    done += count;
-  }
-  for (int64_t i = block.terms; i < block.steps() * kStep; ++i)
+  gatherTerms(tile, block, row, line);
+  for (int64_t i = block.terms; i < block.steps(kStep) * kStep; ++i)
     line[i] = 0;
   vi most = vi(0);
-  for (int64_t i = 0; i < block.steps() * kStep; i += kLanes) {
+  for (int64_t i = 0; i < block.steps(kStep) * kStep; i += kLanes) {
     vf x = load(line + i);
     vi magnitude = bits(x) & 0x7fffffff;
     most = magnitude > most ? magnitude : most;
@@ -73,7 +58,7 @@ bool splitTerms(const GemmTile &tile, const TermBlock &block, int64_t row, uint1
 // One panel: pairs of terms side by side for each column. The same promise.
 bool splitPanel(const float *panel, const TermBlock &block, int64_t at, uint16_t *parts) {
   vi most = vi(0);
-  for (int64_t pair = 0; pair < block.steps() * kStep / 2; ++pair)
+  for (int64_t pair = 0; pair < block.steps(kStep) * kStep / 2; ++pair)
     for (int64_t column = 0; column < kPanel; column += kLanes) {
       vf even = 2 * pair < block.terms ? load(panel + block.panelAt[2 * pair] + column) : splat(0);
       vf odd = 2 * pair + 1 < block.terms ? load(panel + block.panelAt[2 * pair + 1] + column) : splat(0);
@@ -91,17 +76,6 @@ bool splitPanel(const float *panel, const TermBlock &block, int64_t at, uint16_t
   return __builtin_reduce_max(most) < kInfinityBits;
 }
 
-// A's parts are in tiles 4 and 5, B's in 6 and 7; the sum of block r and panel p is tile 2 r + p.
-template <int R, int P> inline void multiplyTiles() {
-  dotBf16<0, 4, 6>();
-  if constexpr (P == 2)
-    dotBf16<1, 4, 7>();
-  if constexpr (R == 2) {
-    dotBf16<2, 5, 6>();
-    if constexpr (P == 2)
-      dotBf16<3, 5, 7>();
-  }
-}
 template <int R> inline void loadRowTiles(uint16_t *parts, int64_t block, int64_t step, Part part) {
   loadTile<4>(tileAt(parts, block, step, part), kTileBytes);
   if constexpr (R == 2)
@@ -129,64 +103,14 @@ template <int R, int P> void multiplyStep(uint16_t *a, uint16_t *b, int64_t bloc
   multiplyTiles<R, P>();
 }
 
-// Sums of four tiles between C and memory that tiles can take.
-struct SumTiles {
-  alignas(64) float of[4][kTileRows][kPanel];
-};
-
-// f(row, column, lanes, place of the sums) for every vector of the result that 16 rows and a panel hold.
-template <typename F>
-inline void eachVector(const GemmTile &tile, int64_t row, int64_t column, float *sums, F f) {
-  int64_t rows = tile.rows - row < kTileRows ? tile.rows - row : kTileRows;
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t at = 0; at < kPanel; at += kLanes)
-      if (int64_t lanes = lanesOf(tile.columns - column - at, 0); lanes > 0)
-        f(row + r, column + at, lanes, sums + r * kPanel + at);
-}
-void readSums(const GemmTile &tile, int64_t row, int64_t column, float *sums) {
-  __builtin_memset(sums, 0, kTileRows * kPanel * sizeof(float));
-  eachVector(tile, row, column, sums, [&](int64_t r, int64_t c, int64_t lanes, float *to) {
-    store(to, loadLanes(tile.c[r] + c, lanes));
-  });
-}
-void writeSums(const GemmTile &tile, bool isLast, int64_t row, int64_t column, float *sums) {
-  eachVector(tile, row, column, sums, [&](int64_t r, int64_t c, int64_t lanes, float *from) {
-    if (!isLast)
-      return storeLanes(tile.c[r] + c, load(from), lanes);
-    finishEdge(from, 1, 1, tile, true, r, c);
-  });
-}
-
 template <int R, int P>
 void multiplyBlock(const GemmTile &tile, const TermBlock &block, int64_t rowBlock, int64_t panel,
                    uint16_t *b) {
   SumTiles sums;
-  int64_t row = rowBlock * kTileRows, column = panel * kPanel;
-  zeroTile<0>();
-  zeroTile<1>();
-  zeroTile<2>();
-  zeroTile<3>();
-  if (!block.isFirst) {
-    for (int r = 0; r < R; ++r)
-      for (int p = 0; p < P; ++p)
-        readSums(tile, row + r * kTileRows, column + p * kPanel, sums.of[2 * r + p][0]);
-    loadTile<0>(sums.of[0], kTileBytes);
-    if constexpr (P == 2)
-      loadTile<1>(sums.of[1], kTileBytes);
-    if constexpr (R == 2)
-      loadTile<2>(sums.of[2], kTileBytes);
-    if constexpr (R == 2 && P == 2)
-      loadTile<3>(sums.of[3], kTileBytes);
-  }
-  for (int64_t step = 0; step < block.steps(); ++step)
+  startSums<R, P>(tile, block, rowBlock, panel, sums);
+  for (int64_t step = 0; step < block.steps(kStep); ++step)
     multiplyStep<R, P>(tile.parts, b, rowBlock, step);
-  storeTile<0>(sums.of[0], kTileBytes);
-  storeTile<1>(sums.of[1], kTileBytes);
-  storeTile<2>(sums.of[2], kTileBytes);
-  storeTile<3>(sums.of[3], kTileBytes);
-  for (int r = 0; r < R; ++r)
-    for (int p = 0; p < P; ++p)
-      writeSums(tile, block.isLast, row + r * kTileRows, column + p * kPanel, sums.of[2 * r + p][0]);
+  finishSums<R, P>(tile, block, rowBlock, panel, sums);
 }
 
 template <int P>
@@ -228,18 +152,6 @@ struct Special {
     isAny |= !isFinite;
   }
 };
-
-void findTerms(const GemmTile &tile, int64_t first, TermBlock &block) {
-  int64_t all = tile.taps * tile.depth;
-  block.first = first;
-  block.terms = all - first < kGemmPartTerms ? all - first : kGemmPartTerms;
-  block.isFirst = first == 0;
-  block.isLast = first + block.terms == all;
-  for (int64_t i = 0; i < block.terms; ++i) {
-    int64_t tap = (first + i) / tile.depth, at = (first + i) % tile.depth;
-    block.panelAt[i] = (tile.tapOffset ? tile.tapOffset[tap] : tap * tile.depth * kPanel) + at * kPanel;
-  }
-}
 
 void blockOfParts(const GemmTile &tile, const TermBlock &block, Special &special) {
   for (int64_t row = 0; row < tile.rows; ++row)

@@ -1,0 +1,7 @@
+#include "kernels/common/tile_instructions.h"
+#include "kernels/matmul/gemm_bf16.h"
+#include "kernels/matmul/gemm_bf16_tiles.h"
+
+namespace dspark {
+const Bf16GemmOps bf16GemmOpsAmx = {gemmBf16Tiles, roundRows};
+} // namespace dspark
