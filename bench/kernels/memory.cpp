@@ -4,10 +4,10 @@
 //
 // Each case is first checked against the operator's reference kernel, bit for bit where elements are only
 // moved, else within the case's tolerance, on some of the reference's tiles. Then runs alternate with the
-// limit, measured by the same thread: the multiply-add peak for attention of many rows, for all others the
-// time of plain vector loops that read and write as many bytes in buffers of the same size. Printed per case:
-// median time with the quartiles' distance, GFLOP/s or GB/s of the median, median and best share of the
-// limit. Exit code 3 if a result is wrong.
+// limit, measured by the same thread: the multiply-add peak for attention of many rows (or that of products
+// of bf16), for all others the time of plain vector loops that read and write as many bytes in buffers of the
+// same size. Printed per case: median time with the quartiles' distance, GFLOP/s or GB/s of the median,
+// median and best share of the limit. Exit code 3 if a result is wrong.
 #include "bench/kernels/bandwidth.h"
 #include "bench/kernels/options.h"
 #include "bench/kernels/peak.h"
@@ -41,7 +41,7 @@ struct Attribute {
   std::string text = {};
   double real = NAN;
 };
-enum class Limit { Bandwidth, MultiplyAdd };
+enum class Limit { Bandwidth, MultiplyAdd, Bf16 };
 
 struct Case {
   std::string name;
@@ -251,11 +251,11 @@ bool measure(const Case &c, Isa isa, double seconds) {
   Runner runner(c, isa);
   runner.run();
   double error = runner.error();
-  bool isCompute = c.limit == Limit::MultiplyAdd;
+  bool isCompute = c.limit != Limit::Bandwidth;
   bench::Traffic traffic(isa, runner.readBytes(), runner.writtenBytes());
   auto limit = [&](int repeats) {
     if (isCompute)
-      return runner.flops() / bench::multiplyAddPeak(isa);
+      return runner.flops() / (c.limit == Limit::Bf16 ? bench::bf16Peak(isa) : bench::multiplyAddPeak(isa));
     return secondsOf(repeats, [&] { traffic.run(); });
   };
   // Slices of about a millisecond, so that both sides of a pair fit between two interruptions.
@@ -311,6 +311,15 @@ Case attention(DType type, int64_t heads, int64_t kvHeads, int64_t queries, int6
   return c;
 }
 
+// With operands rounded to bf16, where the machine multiplies those.
+Case inBf16(Case c) {
+  c.name += " bf16";
+  c.attrs.push_back({"arithmetic", {}, "bf16"});
+  c.limit = Limit::Bf16;
+  c.tolerance = 1e-2;
+  return c;
+}
+
 // The last `queries` tokens of one sequence, whose pages of 16 tokens lie scattered.
 Case paged(DType cache, int64_t heads, int64_t kvHeads, int64_t queries, int64_t keys, int64_t size) {
   constexpr int64_t kPage = 16;
@@ -352,6 +361,11 @@ std::vector<Case> attentionCases() {
       attention(T::F32, 96, 96, 49, 49, 32, false),
       attention(T::F32, 12, 12, 128, 128, 64, false),
       attention(T::F32, 1, 1, 8192, 8192, 64, true),
+      inBf16(attention(T::F32, 2, 2, 1024, 1024, 64, true)),
+      inBf16(attention(T::F32, 1, 1, 4096, 4096, 128, true)),
+      inBf16(attention(T::F32, 12, 12, 128, 128, 64, false)),
+      inBf16(attention(T::F32, 6, 6, 1500, 1500, 64, false)),
+      attention(T::F32, 6, 6, 1500, 1500, 64, false),
       attention(T::F32, 8, 8, 1, 1024, 64, true),
       attention(T::F32, 8, 8, 1, 8192, 64, true),
       attention(T::F32, 8, 2, 1, 32768, 64, true),

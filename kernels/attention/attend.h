@@ -301,7 +301,8 @@ private:
   }
 
   void weighValues(int64_t first, int64_t from, int64_t to, int64_t rows, float *out) {
-    for (int64_t j = from, step = s.valuesPerStep; j < to; j += step) {
+    // From an even key: two of them are a pair in bf16.
+    for (int64_t j = from / 2 * 2, step = s.valuesPerStep; j < to; j += step) {
       int64_t count = std::min(step, to - j);
       prefetchValues(first, j + step, to);
       values(source.values(first + j, count, rows, m.staged, m.pointers), j, j + count, rows, false, out);

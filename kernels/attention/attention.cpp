@@ -7,6 +7,7 @@
 #include "kernels/attention/attend.h"
 #include "kernels/attention/attention_kernel.h"
 #include "kernels/attention/attention_state.h"
+#include "kernels/common/bf16_speed.h"
 #include <cmath>
 
 namespace dspark {
@@ -79,8 +80,8 @@ public:
   }
   RowType values(int64_t first, int64_t count, int64_t rows, float *staged, const void **pointers) const {
     // A copy in L1 pays where many queries share rows that lie far apart.
-    bool isCopied = rows > std::max<int64_t>(core.directRows, 11) && v.freshStride != v.width &&
-                    first + count > v.pastCount;
+    bool isCopied = core.directRows > 0 && rows > std::max<int64_t>(core.directRows, 11) &&
+                    v.freshStride != v.width && first + count > v.pastCount;
     bool areRead = valuesAreRead(rows) && !isCopied;
     v.at(first, count, areRead, s.shape.paddedWidth, widen, staged, pointers);
     return areRead ? valueType : RowType::F32;
@@ -127,7 +128,10 @@ private:
 class DenseAttention {
 public:
   DenseAttention(const KernelCall &call, const KernelWork &work, const KernelPart &part, Isa isa)
-      : call(call), s(work.get<DenseState>()), part(part), core(attentionCore(isa)), widen(floatLoops(isa)),
+      : DenseAttention(call, work, part, isa, attentionCore(isa)) {}
+  DenseAttention(const KernelCall &call, const KernelWork &work, const KernelPart &part, Isa isa,
+                 const AttentionCore &core)
+      : call(call), s(work.get<DenseState>()), part(part), core(core), widen(floatLoops(isa)),
         m(s.shape, part.scratch) {}
 
   void run() {
@@ -188,6 +192,8 @@ private:
       for (int64_t d = 0; d < s.shape.size; ++d)
         q[d] *= s.shape.scale;
     }
+    if (core.arrangeQueries)
+      core.arrangeQueries(m.q, count, s.shape.size);
   }
 
   void write(int64_t first, int64_t count) {
@@ -232,6 +238,14 @@ bool acceptsAttention(const KernelCall &call) {
          (softmaxType == DType::Undefined || softmaxType == DType::F32);
 }
 
+bool acceptsAttentionBf16(const KernelCall &call) {
+  if (!acceptsAttention(call) || call.attrs.s("arithmetic", "") != "bf16" || !multipliesBf16())
+    return false;
+  constexpr int64_t kFewestRows = 16; // of queries, per key head
+  AttentionState s(call);
+  return s.kvHeads > 0 && s.queries * (s.qHeads / s.kvHeads) >= kFewestRows;
+}
+
 void prepareAttention(const KernelCall &call, KernelWork &work) {
   auto &s = work.make<DenseState>();
   s.a = AttentionState(call);
@@ -265,6 +279,9 @@ void runAttentionAvx2(const KernelCall &call, const KernelWork &work, const Kern
 }
 void runAttentionAvx512(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   DenseAttention(call, work, part, Isa::Avx512).run();
+}
+void runAttentionBf16(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
+  DenseAttention(call, work, part, Isa::Avx512, kAttentionCoreAvx512Bf16).run();
 }
 
 } // namespace dspark

@@ -1,5 +1,6 @@
 // The inner loops of attention in f32, one table per ISA level (attention_core_impl.h is compiled three
-// times). Bound: multiply-adds for many query rows, K and V bandwidth for one.
+// times), and those in bf16 (attention_core_avx512bf16.cpp). Bound: multiply-adds for many query rows, K and
+// V bandwidth for one.
 //
 // Online softmax over blocks of kKeyBlock keys (Milakov and Gimelshein 2018; FlashAttention). Blocks start at
 // multiples of kKeyBlock counted from a sequence's first key. Every block gives a row its own maximum, sum
@@ -42,6 +43,8 @@ struct AttentionPart {
 struct AttentionCore {
   /// Up to so many query rows take keys and values as they lie: packing or widening serves them too rarely.
   int64_t directRows;
+  /// What q's rows become before they meet keys, where they lie; or null.
+  void (*arrangeQueries)(float *q, int64_t rows, int64_t size);
   /// panel[d][j] = rows[j][d] of kKeyPanel rows of f32, which may repeat.
   void (*pack)(const void *const *rows, int64_t size, float *panel);
   /// q is [rows][size], scores [rows][kKeyBlock]; panels of `keys` keys lie one behind the other.
@@ -69,6 +72,8 @@ struct AttentionCore {
 };
 
 extern const AttentionCore kAttentionCoreBaseline, kAttentionCoreAvx2, kAttentionCoreAvx512;
+/// Of operands rounded to bf16; where multipliesBf16().
+extern const AttentionCore kAttentionCoreAvx512Bf16;
 
 inline const AttentionCore &attentionCore(Isa isa) {
   return isa == Isa::Avx512 ? kAttentionCoreAvx512

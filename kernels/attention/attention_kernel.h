@@ -10,6 +10,9 @@ void prepareAttention(const KernelCall &call, KernelWork &work);
 void runAttentionBaseline(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void runAttentionAvx2(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void runAttentionAvx512(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+/// In bf16 (`arithmetic`): where it pays, for 16 rows of queries and more.
+bool acceptsAttentionBf16(const KernelCall &call);
+void runAttentionBf16(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void prepareAttentionReference(const KernelCall &call, KernelWork &work);
 void runAttentionReference(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 

@@ -12,6 +12,8 @@ namespace {
   }
 
 constexpr Kernel kRows[] = {
+    {"attention", "attention_bf16_avx512", Isa::Avx512, acceptsAttentionBf16, prepareAttention,
+     runAttentionBf16},
     DSPARK_ATTENTION("attention"),
     DSPARK_ATTENTION("flex_attention"),
     {"paged_attention", "paged_attention_avx512", Isa::Avx512, nullptr, preparePagedAttention,

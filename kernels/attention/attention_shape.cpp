@@ -5,6 +5,7 @@
 //   attn_mask? broadcast to [B,Hq,S,T], its last dim may be shorter   past_key? [B,Hkv,P,D]   past_value?
 //   [B,Hkv,P,Dv] nonpad_kv_seqlen? i64[B]                                           T = P + N
 //   -> Y like Q with Dv, present_key? [B,Hkv,T,D], present_value? [B,Hkv,T,Dv], qk_matmul_output? [B,Hq,S,T]
+// Attribute arithmetic, which ONNX has not: "bf16" lets a kernel round Q, K, the weights and V to bf16.
 // Attribute hidden_rows, which ONNX has not: "zero" (rows that see no key, or only keys at -inf, give 0) or
 // "nan". flex_attention takes Q, K, V of rank 4 and makes Y; its modifier subgraphs are lowered by the
 // frontend or refused.
@@ -131,6 +132,8 @@ InferStatus inferAttention(InferContext &ctx) {
     return InferStatus::Error;
   if (std::string_view rows = ctx.attrs.s("hidden_rows", "zero"); rows != "zero" && rows != "nan")
     return ctx.fail("attribute hidden_rows must be zero or nan, found " + std::string(rows));
+  if (std::string_view how = ctx.attrs.s("arithmetic", "f32"); how != "f32" && how != "bf16" && how != "")
+    return ctx.fail("attribute arithmetic must be f32 or bf16, found " + std::string(how));
   if (ctx.has(4) != ctx.has(5))
     return ctx.fail("past_key and past_value must be given together");
   if (ctx.has(6) && ctx.has(4))

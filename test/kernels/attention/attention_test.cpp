@@ -1,78 +1,18 @@
 // attention against a plain evaluation in double, over every row and the combinations of heads, masks,
 // windows, caches and padding that ONNX allows; then the special cases that its text promises.
+#include "kernels/attention/attention_kernel.h"
 #include "kernels/common/element.h"
-#include "test/kernels/kernel_case.h"
-#include <cmath>
+#include "test/kernels/attention/attention_case.h"
 #include <gmock/gmock.h>
 
 namespace dspark::test {
 namespace {
 
-struct Shape {
-  int64_t batch = 2, qHeads = 4, kvHeads = 2, queries = 7, fresh = 9, past = 0, size = 11, width = 13;
-  bool causal = false, mask = false;
-  int64_t left = -1, right = -1;
-  double softcap = 0;
-  int64_t total() const { return past + fresh; }
-};
-
-// Y in double, from 4-D operands.
-std::vector<double> expected(const Shape &s, std::vector<Tensor> &in) {
-  auto at = [&](size_t i, int64_t b, int64_t h, int64_t heads, int64_t row, int64_t rows, int64_t width,
-                int64_t c) { return double(in[i].as<float>()[((b * heads + h) * rows + row) * width + c]); };
-  auto cached = [&](size_t pastIndex, size_t freshIndex, int64_t b, int64_t h, int64_t j, int64_t width,
-                    int64_t c) {
-    return j < s.past ? at(pastIndex, b, h, s.kvHeads, j, s.past, width, c)
-                      : at(freshIndex, b, h, s.kvHeads, j - s.past, s.fresh, width, c);
-  };
-  std::vector<double> y;
-  for (int64_t b = 0; b < s.batch; ++b)
-    for (int64_t h = 0; h < s.qHeads; ++h)
-      for (int64_t i = 0; i < s.queries; ++i) {
-        int64_t kv = h / (s.qHeads / s.kvHeads), position = s.past + i;
-        std::vector<double> p(size_t(s.total()), 0);
-        double sum = 0;
-        for (int64_t j = 0; j < s.total(); ++j) {
-          double score = 0;
-          for (int64_t d = 0; d < s.size; ++d)
-            score += at(0, b, h, s.qHeads, i, s.queries, s.size, d) * cached(4, 1, b, kv, j, s.size, d);
-          score /= std::sqrt(double(s.size));
-          if (s.softcap > 0)
-            score = s.softcap * std::tanh(score / s.softcap);
-          if (s.mask)
-            score += in[3].as<float>()[i * s.total() + j];
-          bool hidden = (s.causal && j > position) || (s.left >= 0 && j < position - s.left) ||
-                        (s.right >= 0 && j > position + s.right);
-          sum += p[size_t(j)] = hidden ? 0 : std::exp(score);
-        }
-        for (int64_t c = 0; c < s.width; ++c) {
-          double total = 0;
-          for (int64_t j = 0; j < s.total(); ++j)
-            total += sum > 0 ? p[size_t(j)] / sum * cached(5, 2, b, kv, j, s.width, c) : 0;
-          y.push_back(total);
-        }
-      }
-  return y;
-}
-
-std::vector<Tensor> operands(const Shape &s, std::mt19937 &rng) {
-  std::vector<Tensor> in = {uniform({s.batch, s.qHeads, s.queries, s.size}, rng),
-                            uniform({s.batch, s.kvHeads, s.fresh, s.size}, rng),
-                            uniform({s.batch, s.kvHeads, s.fresh, s.width}, rng)};
-  if (s.mask || s.past)
-    in.push_back(s.mask ? uniform({s.queries, s.total()}, rng) : Tensor{});
-  if (s.past) {
-    in.push_back(uniform({s.batch, s.kvHeads, s.past, s.size}, rng));
-    in.push_back(uniform({s.batch, s.kvHeads, s.past, s.width}, rng));
-  }
-  return in;
-}
-
-AttrList attributes(const Shape &s) {
-  AttrList attrs;
-  attrs.set("is_causal", int64_t(s.causal)).set("left_window_size", s.left).set("right_window_size", s.right);
-  attrs.setFloat("softcap", s.softcap);
-  return attrs;
+// Those that compute in f32.
+std::vector<const Kernel *> plainRows() {
+  std::vector<const Kernel *> rows = rowsOf("attention");
+  std::erase_if(rows, [](const Kernel *row) { return row->accepts == acceptsAttentionBf16; });
+  return rows;
 }
 
 TEST(Attention, MatchesDoubleOnEveryRow) {
@@ -91,7 +31,7 @@ TEST(Attention, MatchesDoubleOnEveryRow) {
   for (const Shape &s : {grouped, causal, masked, cached, window, capped, decode, wide}) {
     std::vector<Tensor> in = operands(s, rng);
     std::vector<double> want = expected(s, in);
-    for (const Kernel *row : rowsOf("attention")) {
+    for (const Kernel *row : plainRows()) {
       std::vector<Tensor> out = runRow(*row, in, attributes(s));
       ASSERT_EQ(out.size(), 1u);
       // Values are at most 1, and a weighted mean of them loses a few ulp per score: |score| < 11, error 11 *
@@ -107,25 +47,15 @@ TEST(Attention, ResultsDoNotDependOnTilesOrThreads) {
   std::mt19937 rng(2);
   Shape s{.queries = 67, .fresh = 67, .size = 40, .width = 24, .causal = true};
   std::vector<Tensor> in = operands(s, rng);
-  for (const Kernel *row : rowsOf("attention"))
+  for (const Kernel *row : plainRows())
     EXPECT_EQ(runRow(*row, in, attributes(s), 1, 1)[0].bytes, runRow(*row, in, attributes(s), 1, 3)[0].bytes);
-}
-
-// Tokens [begin, end) of [1,H,S,D].
-Tensor tokens(Tensor &t, int64_t begin, int64_t end) {
-  int64_t heads = t.dims[1], rows = t.dims[2], width = t.dims[3];
-  Tensor part = zeros(t.type, {1, heads, end - begin, width});
-  for (int64_t h = 0; h < heads; ++h)
-    std::memcpy(part.as<float>() + h * (end - begin) * width, t.as<float>() + (h * rows + begin) * width,
-                size_t((end - begin) * width) * 4);
-  return part;
 }
 
 TEST(Attention, TokenByTokenEqualsAllAtOnce) {
   std::mt19937 rng(7);
   Shape s{.batch = 1, .queries = 29, .fresh = 29, .size = 16, .width = 24, .causal = true, .left = 11};
   std::vector<Tensor> in = operands(s, rng);
-  for (const Kernel *row : rowsOf("attention")) {
+  for (const Kernel *row : plainRows()) {
     Tensor whole = runRow(*row, in, attributes(s))[0];
     for (int64_t i = 1; i < s.queries; ++i) {
       std::vector<Tensor> one = {tokens(in[0], i, i + 1), tokens(in[1], i, i + 1),
@@ -143,8 +73,8 @@ TEST(Attention, DecodingEqualsPrefillAcrossBlocks) {
   std::mt19937 rng(8);
   Shape s{.batch = 1, .queries = 700, .fresh = 700, .size = 40, .width = 48, .causal = true, .left = 300};
   std::vector<Tensor> in = operands(s, rng);
-  for (const Kernel *row : rowsOf("attention")) {
-    if (row == rowsOf("attention").back())
+  for (const Kernel *row : plainRows()) {
+    if (row == plainRows().back())
       continue; // the reference has no blocks
     Tensor whole = runRow(*row, in, attributes(s), 1, 3)[0];
     for (int64_t i : {255, 256, 257, 511, 599, 699}) {
@@ -166,8 +96,8 @@ TEST(Attention, ARowDoesNotDependOnHowManyThereAre) {
   for (int64_t size : {3, 8, 36, 72, 128}) {
     Shape s{.batch = 1, .queries = 290, .fresh = 290, .size = size, .width = size, .causal = true};
     std::vector<Tensor> in = operands(s, rng);
-    for (const Kernel *row : rowsOf("attention")) {
-      if (row == rowsOf("attention").back())
+    for (const Kernel *row : plainRows()) {
+      if (row == plainRows().back())
         continue; // the reference has one order of sums
       Tensor whole = runRow(*row, in, attributes(s))[0];
       for (int64_t count : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17}) { // two rows each
@@ -199,7 +129,7 @@ TEST(Attention, HalvesAreTheirFloatsRoundedOnce) {
       }
       halves.push_back(half);
     }
-    for (const Kernel *row : rowsOf("attention")) {
+    for (const Kernel *row : plainRows()) {
       Tensor full = runRow(*row, in, {})[0], half = runRow(*row, halves, {})[0];
       for (int64_t i = 0; i < full.elements(); ++i) {
         float v = full.as<float>()[i];
@@ -223,7 +153,7 @@ TEST(Attention, MasksOfEveryTypeAndBroadcast) {
   }
   in.push_back(hidden);
   std::vector<Tensor> want = runOp("attention", in);
-  for (const Kernel *row : rowsOf("attention"))
+  for (const Kernel *row : plainRows())
     for (const Tensor &mask : {hidden, bias, half}) {
       in[3] = mask;
       Tensor y = runRow(*row, in, {})[0];
@@ -273,14 +203,14 @@ TEST(Attention, FullyMaskedRowsAreZero) {
   in.push_back(zeros(DType::Bool, {s.queries, s.fresh}));
   AttrList attrs;
   attrs.set("qk_matmul_output_mode", 3);
-  std::vector<Tensor> out = runRow(*rowsOf("attention").back(), in, attrs, 4); // the reference
+  std::vector<Tensor> out = runRow(*plainRows().back(), in, attrs, 4); // the reference
   for (size_t k : {0, 3})
     for (int64_t i = 0; i < out[k].elements(); ++i)
       ASSERT_EQ(out[k].as<float>()[i], 0);
   for (float value : {0.5f, INFINITY}) { // weighted by 0, infinity would be NaN
     in[2].as<float>()[0] = value;
-    for (const Kernel *row : rowsOf("attention")) {
-      if (value == INFINITY && row == rowsOf("attention").back())
+    for (const Kernel *row : plainRows()) {
+      if (value == INFINITY && row == plainRows().back())
         continue; // the reference weights all
       Tensor y = runRow(*row, in, {})[0];
       for (int64_t i = 0; i < y.elements(); ++i)
