@@ -94,6 +94,7 @@ public:
     report.contractions = choices.contractions;
     report.values = choices.values;
     report.products = choices.products;
+    report.attentions = choices.attentions;
     return std::move(report);
   }
 
@@ -323,7 +324,7 @@ private:
   }
 
   const CompileOptions &options;
-  PrecisionChoices choices{options.precision, options.bytes, options.ranges, {}, {}, {}, {}};
+  PrecisionChoices choices{options.precision, options.bytes, options.ranges, {}, {}, {}, {}, {}};
   CompileReport report;
   MLIRContext context;
   std::string diagnostics;

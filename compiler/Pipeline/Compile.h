@@ -59,6 +59,7 @@ struct CompileReport {
   std::vector<ByteContraction> contractions; // that may run on bytes; with `bytes` other than None
   std::vector<ByteValue> values;             // likewise: what may become bytes, by number
   std::vector<PackedProduct> products;       // whose weights may be of fewer bits
+  std::vector<std::string> attentions;       // nodes of attention, in the order of their steps
   uint64_t planBytes = 0;
 };
 

@@ -64,6 +64,11 @@ bool isRecurrent(Operation *op) {
   return kernel ? kernel.getName() == "dynamic_quantize_lstm" : isa<ir::LstmOp, ir::GruOp, ir::RnnOp>(op);
 }
 
+bool isAttention(Operation *op) {
+  auto kernel = dyn_cast<ir::KernelOp>(op);
+  return kernel && kernel.getName() == "attention";
+}
+
 class Packer {
 public:
   Packer(func::FuncOp func, std::shared_ptr<WeightStore> weights, PackedNames &packed,
@@ -77,6 +82,8 @@ public:
   void pack(Operation *op) {
     if (isRecurrent(op))
       return packRecurrent(op);
+    if (isAttention(op))
+      return chooseArithmetic(op);
     Value operand = op->getOperand(weightSlot(op));
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     std::optional<std::string> weight = plainWeight(operand);
@@ -180,12 +187,28 @@ private:
     return attributes && attributes.contains("packed");
   }
   void setPacked(Operation *op, StringRef layout) {
-    auto kernel = dyn_cast<ir::KernelOp>(op);
-    if (!kernel)
-      return op->setAttr("packed", builder.getStringAttr(layout));
+    if (auto kernel = dyn_cast<ir::KernelOp>(op))
+      setConfig(kernel, "packed", layout);
+    else
+      op->setAttr("packed", builder.getStringAttr(layout));
+  }
+  void setConfig(ir::KernelOp kernel, StringRef name, StringRef value) {
     NamedAttrList config(kernel.getConfigAttr());
-    config.set("packed", builder.getStringAttr(layout));
+    config.set(name, builder.getStringAttr(value));
     kernel.setConfigAttr(config.getDictionary(builder.getContext()));
+  }
+
+  // Of attention, which has no weights to pack.
+  void chooseArithmetic(Operation *op) {
+    if (!choices)
+      return;
+    std::string node = firstLocationName(op->getLoc());
+    choices->attentions.push_back(node);
+    auto chosen = choices->chosen.find(node);
+    if (chosen == choices->chosen.end() || chosen->second.layout != "bf16")
+      return;
+    choices->applied.insert(node);
+    setConfig(cast<ir::KernelOp>(op), "arithmetic", "bf16");
   }
 
   // W and R of every direction, which kernels read both packed or both as they are.
@@ -282,7 +305,7 @@ struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
     getOperation().walk([&](Operation *op) {
       if (isa<ir::MatmulOp, ir::MatmulDequantOp, ir::ConvOp, ir::ConvTransposeOp, ir::QlinearMatmulOp,
               ir::QlinearConvOp>(op) ||
-          isRecurrent(op))
+          isRecurrent(op) || isAttention(op))
         contractions.push_back(op);
     });
     for (Operation *op : contractions)

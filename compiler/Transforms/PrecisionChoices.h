@@ -16,7 +16,7 @@ namespace dspark {
 inline constexpr const char *kStaticInt8 = "int8_static";
 
 struct PrecisionChoice {
-  std::string layout;     // of QuantizedWeight.h, or kStaticInt8
+  std::string layout;     // of QuantizedWeight.h, or kStaticInt8; of attention, which has no weights, bf16
   std::string arithmetic; // of the former: "int8", or "" where rows stay f32
   int64_t mostRows = 0;   // of the former: with more rows the product is of f32; 0: always in this form
 };
@@ -65,6 +65,7 @@ struct PrecisionChoices {
   std::vector<ByteContraction> contractions; // with bytes != None
   std::vector<ByteValue> values;             // likewise, by number
   std::vector<PackedProduct> products;       // in the order of their steps in the plan
+  std::vector<std::string> attentions;       // likewise, by node
   std::set<std::string> applied;             // of `chosen`
 };
 

@@ -230,26 +230,10 @@ double visiblePairs(const KernelCall &call, const AttentionState &a) {
   return pairs;
 }
 
-} // namespace
-
-bool acceptsAttention(const KernelCall &call) {
-  DType softmaxType = DType(call.attrs.i("softmax_precision", 0));
-  return isStorage(call.in[0].type) && isStorage(call.in[2].type) && !wantsScores(call) &&
-         (softmaxType == DType::Undefined || softmaxType == DType::F32);
-}
-
-bool acceptsAttentionBf16(const KernelCall &call) {
-  if (!acceptsAttention(call) || call.attrs.s("arithmetic", "") != "bf16" || !multipliesBf16())
-    return false;
-  constexpr int64_t kFewestRows = 16; // of queries, per key head
-  AttentionState s(call);
-  return s.kvHeads > 0 && s.queries * (s.qHeads / s.kvHeads) >= kFewestRows;
-}
-
-void prepareAttention(const KernelCall &call, KernelWork &work) {
+void prepare(const KernelCall &call, KernelWork &work, int64_t tileFloats) {
   auto &s = work.make<DenseState>();
   s.a = AttentionState(call);
-  s.shape = AttendShape(s.a.headSize, s.a.valueSize, s.a.scale, s.a.softcap);
+  s.shape = AttendShape(s.a.headSize, s.a.valueSize, s.a.scale, s.a.softcap, tileFloats);
   s.group = s.a.kvHeads ? s.a.qHeads / s.a.kvHeads : 0;
   s.rows = s.a.queries * s.group;
   s.rowBlocks = (s.rows + s.shape.rows - 1) / s.shape.rows;
@@ -270,6 +254,25 @@ void prepareAttention(const KernelCall &call, KernelWork &work) {
                double(dtypeBytes(call.in[1].type, heads * s.a.total * s.a.headSize)) +
                double(dtypeBytes(call.in[2].type, heads * s.a.total * s.a.valueSize));
 }
+
+} // namespace
+
+bool acceptsAttention(const KernelCall &call) {
+  DType softmaxType = DType(call.attrs.i("softmax_precision", 0));
+  return isStorage(call.in[0].type) && isStorage(call.in[2].type) && !wantsScores(call) &&
+         (softmaxType == DType::Undefined || softmaxType == DType::F32);
+}
+
+bool acceptsAttentionBf16(const KernelCall &call) {
+  if (!acceptsAttention(call) || call.attrs.s("arithmetic", "") != "bf16" || !multipliesBf16())
+    return false;
+  constexpr int64_t kFewestRows = 16; // of queries, per key head
+  AttentionState s(call);
+  return s.kvHeads > 0 && s.queries * (s.qHeads / s.kvHeads) >= kFewestRows;
+}
+
+void prepareAttention(const KernelCall &call, KernelWork &work) { prepare(call, work, kTileFloats); }
+void prepareAttentionWide(const KernelCall &call, KernelWork &work) { prepare(call, work, kWideTileFloats); }
 
 void runAttentionBaseline(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   DenseAttention(call, work, part, Isa::Baseline).run();

@@ -8,19 +8,8 @@
 #include "kernels/attention/attention_core.h"
 #include "kernels/attention/pair_tiles.h"
 #include "kernels/attention/score_panels.h"
-#include "kernels/attention/weigh_loops.h"
 
 namespace dspark {
-namespace {
-
-AttentionPart weighInPairs(float *row, int64_t low, int64_t high, float softcap, const float *bias) {
-  AttentionPart part = weigh(row, low, high, softcap, bias);
-  roundWeights(row, low, high);
-  return part;
-}
-
-} // namespace
-
 constinit const AttentionCore kAttentionCoreAvx512Bf16 = {
     0, roundQueries, packPairs, scores, {}, weighInPairs, {pairValues}, merge, finish,
 };

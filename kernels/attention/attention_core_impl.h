@@ -132,6 +132,21 @@ void keyScores(const float *q, int64_t rows, int64_t size, const void *const *ke
                               scores + r * kKeyBlock + j);
 }
 
+AttentionPart weigh(float *row, int64_t low, int64_t high, float softcap, const float *bias) {
+  SeenScores seen = seenScores(row, low, high, softcap, bias);
+  AttentionPart part;
+  part.max = seen.max;
+  float shift = seen.shift();
+  vf sum = splat(0);
+  for (int64_t j = seen.from; j < seen.to; j += kLanes) {
+    vf p = expNegative(load(row + j) - shift);
+    sum += p;
+    store(row + j, p);
+  }
+  part.sum = across(sum, [](auto a, auto b) { return a + b; });
+  return part;
+}
+
 template <typename T, bool Ahead, int R, int V>
 DSPARK_SIMD void valueTile(const float *weights, const void *const *values, int64_t count, int64_t column,
                            int64_t width, float *out) {

@@ -7,6 +7,8 @@ namespace dspark {
 
 bool acceptsAttention(const KernelCall &call);
 void prepareAttention(const KernelCall &call, KernelWork &work);
+/// With larger tiles, for caches of machines with AVX-512.
+void prepareAttentionWide(const KernelCall &call, KernelWork &work);
 void runAttentionBaseline(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void runAttentionAvx2(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void runAttentionAvx512(const KernelCall &call, const KernelWork &work, const KernelPart &part);

@@ -5,14 +5,14 @@ namespace dspark {
 namespace {
 
 #define DSPARK_ATTENTION(op)                                                                                 \
-  {op, op "_avx512", Isa::Avx512, acceptsAttention, prepareAttention, runAttentionAvx512},                   \
+  {op, op "_avx512", Isa::Avx512, acceptsAttention, prepareAttentionWide, runAttentionAvx512},               \
       {op, op "_avx2", Isa::Avx2, acceptsAttention, prepareAttention, runAttentionAvx2},                     \
       {op, op "_baseline", Isa::Baseline, acceptsAttention, prepareAttention, runAttentionBaseline}, {       \
     op, op "_reference", Isa::Baseline, nullptr, prepareAttentionReference, runAttentionReference            \
   }
 
 constexpr Kernel kRows[] = {
-    {"attention", "attention_bf16_avx512", Isa::Avx512, acceptsAttentionBf16, prepareAttention,
+    {"attention", "attention_bf16_avx512", Isa::Avx512, acceptsAttentionBf16, prepareAttentionWide,
      runAttentionBf16},
     DSPARK_ATTENTION("attention"),
     DSPARK_ATTENTION("flex_attention"),

@@ -1,7 +1,7 @@
 // The loops of attention_core_avx512bf16.cpp on pairs of bf16.
 #pragma once
 #include "kernels/attention/register_tile.h"
-#include "kernels/common/contract.h"
+#include "kernels/attention/weigh_loops.h"
 
 namespace dspark {
 namespace {
@@ -102,10 +102,33 @@ DSPARK_SIMD void scoreTile(const float *q, int64_t size, const float *panels, fl
       store(scores + r * kKeyBlock + p * kKeyPanel, sum[r][p]);
 }
 
-/// Weights [low, high) of a row become pairs where they lie.
-DSPARK_SIMD void roundWeights(float *row, int64_t low, int64_t high) {
-  for (int64_t j = low / 32 * 32; j < high; j += 32)
-    _mm512_storeu_si512(row + j / 2, rounded(load(row + j), load(row + j + kLanes)));
+/// e^x for x <= 0, off by at most 7.6e-5 of itself, a twenty-fifth of what rounding to bf16 may lose: 2^t by
+/// the polynomial in t - floor(t) of least largest error (own fit).
+DSPARK_SIMD vf expForPairs(vf x) {
+  __m512 t = __m512(x * 1.44269504088896341f);
+  vf f = vf(_mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+  vf p = fma(f, splat(0x1.3f96a4p-4f), splat(0x1.cefc4cp-3f));
+  p = fma(f, fma(f, p, splat(0x1.64444cp-1f)), splat(0x1.fff632p-1f));
+  return vf(_mm512_scalef_ps(__m512(p), t));
+}
+
+/// As weigh() of attention_core_impl.h, but the weights [low, high) of a row become pairs where they lie.
+AttentionPart weighInPairs(float *row, int64_t low, int64_t high, float softcap, const float *bias) {
+  AttentionPart part;
+  SeenScores seen = seenScores(row, low, high, softcap, bias);
+  part.max = seen.max;
+  vf shift = splat(seen.shift()), sum = splat(0);
+  for (int64_t j = seen.from / 32 * 32; j < seen.to; j += 32) {
+    auto weights = [&](int64_t at) __attribute__((always_inline)) {
+      return at >= seen.from && at < seen.to ? expForPairs(load(row + at) - shift) : splat(0);
+    };
+    vf first = weights(j), second = weights(j + kLanes);
+    sum += first;
+    sum += second;
+    _mm512_storeu_si512(row + j / 2, rounded(first, second));
+  }
+  part.sum = across(sum, [](auto a, auto b) { return a + b; });
+  return part;
 }
 
 /// Of values that are packed at a time: keys, and vectors of columns.

@@ -1,4 +1,4 @@
-// What becomes of scores, and how blocks are joined (AttentionCore's weigh, merge and finish).
+// What becomes of scores, and how blocks are joined (most of AttentionCore's weigh, merge and finish).
 #pragma once
 #include "kernels/attention/attention_core.h"
 #include "kernels/common/contract.h"
@@ -67,28 +67,24 @@ DSPARK_SIMD float largest(const float *row, int64_t from, int64_t to) {
   return across(top[0], [](auto a, auto b) { return a > b ? a : b; });
 }
 
-AttentionPart weigh(float *row, int64_t low, int64_t high, float softcap, const float *bias) {
+/// The whole vectors [from, to) of a row that hold the scores it sees; all others in them are -inf.
+struct SeenScores {
+  int64_t from, to;
+  float max;
+
+  /// NaN stays NaN behind it; where all is hidden, 0 keeps -inf - max at -inf.
+  float shift() const { return max == -kInf ? 0.0f : max; }
+};
+SeenScores seenScores(float *row, int64_t low, int64_t high, float softcap, const float *bias) {
   DSPARK_EXPECTS(low >= 0 && high <= kKeyBlock && isReadable(row, high - low));
   if (softcap > 0 || bias)
     adjust(row, low, high, softcap, bias);
-  // Whole vectors from here: what the row does not see is -inf and gets weight 0.
   int64_t from = low / kLanes * kLanes, to = (high + kLanes - 1) / kLanes * kLanes;
   if (from < low)
     hideOutside(row + from, low - from, high - from);
   if (high < to)
     hideOutside(row + to - kLanes, low - (to - kLanes), high - (to - kLanes));
-  AttentionPart part;
-  part.max = largest(row, from, to);
-  // NaN stays NaN below; where all is hidden, 0 keeps -inf - max at -inf.
-  float shift = part.max == -kInf ? 0.0f : part.max;
-  vf sum = splat(0);
-  for (int64_t j = from; j < to; j += kLanes) {
-    vf p = expNegative(load(row + j) - shift);
-    sum += p;
-    store(row + j, p);
-  }
-  part.sum = across(sum, [](auto a, auto b) { return a + b; });
-  return part;
+  return {from, to, largest(row, from, to)};
 }
 
 DSPARK_SIMD float expOf(float x) { return expNegative(splat(x))[0]; }

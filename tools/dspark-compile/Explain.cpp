@@ -57,7 +57,7 @@ void addPrecisions(PlanDecisions &decisions, const PrecisionResult &result) {
   for (size_t r = 0; r < result.regions.size(); ++r) {
     const PrecisionRegion &region = result.regions[r];
     auto found = std::find_if(decisions.steps.begin(), decisions.steps.end(), [&](const StepDecision &step) {
-      return step.bytes > 0 && holdsName(step.nodes, region.node);
+      return (step.bytes > 0 || step.op == "attention") && holdsName(step.nodes, region.node);
     });
     if (found == decisions.steps.end())
       continue;

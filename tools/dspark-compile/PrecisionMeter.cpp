@@ -40,6 +40,14 @@ std::span<const std::byte> bytesOf(const TensorView &view) {
   return {view.as<const std::byte>(), size_t(dtypeBytes(view.type, view.elements()))};
 }
 
+// What is read from the plan, not from other steps: nothing of attention.
+std::span<const std::byte> weightsOf(const PrecisionVariant *variant, const KernelCall &call,
+                                     bool hasWeights) {
+  if (!hasWeights)
+    return {};
+  return variant ? std::span<const std::byte>(*variant->weights) : bytesOf(call.in[1]);
+}
+
 // The call of a region's step with other weights and another place for the result.
 struct VariantCall {
   VariantCall(const KernelCall &call, const PrecisionVariant *variant, float *result)
@@ -48,9 +56,10 @@ struct VariantCall {
     for (const Attr &attr : call.attrs.all())
       if (!variant || (attr.name != "packed" && attr.name != "arithmetic"))
         attrs.push_back(attr);
-    if (variant) {
-      attrs.push_back({"packed", {}, {}, variant->layout});
+    if (variant)
       attrs.push_back({"arithmetic", {}, {}, variant->arithmetic});
+    if (variant && variant->isPacked()) {
+      attrs.push_back({"packed", {}, {}, variant->layout});
       in[1].data = const_cast<std::byte *>(variant->weights->data());
     }
     made.in = in;
@@ -136,7 +145,7 @@ void PrecisionMeter::measure(PrecisionRegion &region, const Kernel &kernel, cons
     results[v].resize(elements);
     const KernelCall &made = calls.emplace_back(call, variant, results[v].data()).made;
     turns.push_back({variant ? selectKernel(region.step->opName, made, activeIsa()) : &kernel, made,
-                     variant ? std::span<const std::byte>(*variant->weights) : bytesOf(call.in[1]), 1 << 1});
+                     weightsOf(variant, call, region.n > 0), region.n > 0 ? 1u << 1 : 0});
     times.push_back(variant ? &variant->calls : &region.calls);
   }
   takeTurns(region, turns);

@@ -90,11 +90,14 @@ public:
         DSPARK_RETURN_IF_ERROR(addProduct(*step, *weights));
       else if (auto it = contractions.find(step->location); it != contractions.end() && isContraction(*step))
         DSPARK_RETURN_IF_ERROR(addContraction(*step, it->second));
+      else if (step->opName == "attention")
+        DSPARK_RETURN_IF_ERROR(addAttention(*step));
     }
-    if (products != report.products.size())
-      return Status(Code::Internal, "the plan has " + std::to_string(products) +
-                                        " products where the compiler packed " +
-                                        std::to_string(report.products.size()));
+    if (products != report.products.size() || attentions != report.attentions.size())
+      return Status(Code::Internal, "the plan has " + std::to_string(products) + " products and " +
+                                        std::to_string(attentions) + " attentions where the compiler found " +
+                                        std::to_string(report.products.size()) + " and " +
+                                        std::to_string(report.attentions.size()));
     for (size_t i = 0; i < sensitive.size(); ++i)
       if (!isFound[i])
         return Status(Code::NotFound, "--sensitive: no node is called '" + sensitive[i] + "'");
@@ -108,6 +111,7 @@ private:
   PrecisionRegion &add(const StepInfo &step, std::string node, int64_t k, int64_t n) {
     PrecisionRegion &region = regions.emplace_back();
     region.step = &step;
+    region.op = step.opName;
     region.node = std::move(node);
     region.location = step.location;
     region.k = k;
@@ -142,6 +146,19 @@ private:
       }
       region.variants.push_back({form.layout, form.arithmetic, 0, weights});
     }
+    return Status::ok();
+  }
+
+  Status addAttention(const StepInfo &step) {
+    if (attentions >= report.attentions.size())
+      return Status(Code::Internal, "the plan has attentions that the compiler did not find");
+    const std::string &node = report.attentions[attentions++];
+    PrecisionRegion &region = add(step, node, 0, 0);
+    if (node.empty() || std::count(report.attentions.begin(), report.attentions.end(), node) > 1 ||
+        step.outputs.empty() || program.values()[size_t(step.outputs[0])].type != DType::F32)
+      region.pinnedBecause = "no node of its own, or not of f32";
+    if (region.pinnedBecause.empty())
+      region.variants.push_back({"bf16", "bf16"});
     return Status::ok();
   }
 
@@ -186,7 +203,7 @@ private:
   std::vector<const StepInfo *> steps;
   std::map<std::string, int, std::less<>> contractions; // by location
   std::vector<PrecisionRegion> regions;
-  size_t products = 0;
+  size_t products = 0, attentions = 0;
 };
 
 } // namespace
@@ -227,6 +244,8 @@ PrecisionVariant PrecisionRegion::upTo(const PrecisionVariant &variant, int64_t 
 }
 
 void PrecisionRegion::addRowForms() {
+  if (!splitsByRows())
+    return;
   std::vector<PrecisionVariant> added;
   for (const PrecisionVariant &variant : variants) {
     std::map<int64_t, double> gains; // by number of rows
@@ -250,6 +269,8 @@ int PrecisionRegion::variantNamed(const std::string &name) {
     if (variants[v].name() == name)
       return int(v);
   for (const PrecisionVariant &variant : variants) {
+    if (!splitsByRows())
+      break;
     int64_t rows = 0;
     bool isLimited = !variant.isStatic() && variant.mostRows == 0 && name.starts_with(variant.name()) &&
                      std::sscanf(name.c_str() + variant.name().size(), " up to %" SCNd64 " rows", &rows) == 1;

@@ -1,5 +1,6 @@
-// The parts of a plan whose precision can be chosen: products of f32 rows with constant f32 weights and
-// convolutions with such, and the forms in fewer bits that the catalogue's kernels can take instead.
+// The parts of a plan whose precision can be chosen: products of f32 rows with constant f32 weights,
+// convolutions with such and attention, and the forms in fewer bits that the catalogue's kernels can take
+// instead.
 #pragma once
 #include "compiler/Pipeline/Compile.h"
 #include "runtime/executor/Program.h"
@@ -21,14 +22,15 @@ using PackedBytes = std::shared_ptr<const std::vector<std::byte>>;
 struct PrecisionVariant {
   std::string layout, arithmetic;     // as in PrecisionChoice (docs/packed-weights.md)
   int64_t mostRows = 0;               // likewise
-  PackedBytes weights = {};           // null of int8_static, which the plan itself computes
-  std::vector<RegionCall> calls = {}; // of packed weights
+  PackedBytes weights = {};           // null of int8_static, which the plan itself computes, and of attention
+  std::vector<RegionCall> calls = {}; // of all but int8_static
   double seconds = 0;                 // per set, one thread, fastest of several
   double predicted = 0;               // by the cost model
   double noise = 0;                   // squared difference from the f32 result, summed
 
   void sumUp(); // of its calls
   bool isStatic() const { return layout == kStaticInt8; }
+  bool isPacked() const { return weights != nullptr; }
   bool isFor(int64_t rows) const { return mostRows == 0 || rows <= mostRows; }
   std::string name() const {
     return layout + (arithmetic.empty() ? "" : "/" + arithmetic) +
@@ -37,7 +39,8 @@ struct PrecisionVariant {
 };
 
 struct PrecisionRegion {
-  const StepInfo *step = nullptr; // in f32
+  const StepInfo *step = nullptr; // in f32, while the program of the search lives
+  std::string op;                 // that step's
   std::string node, location;     // its ONNX node, and with those that were fused into it
   int64_t k = 0, n = 0;
   std::string pinnedBecause;     // why it stays f32 whatever the bound; "" where it need not
@@ -58,6 +61,8 @@ struct PrecisionRegion {
   /// Adds, of each form of packed weights that is faster with few rows and slower with many, the form that is
   /// f32 above the number of rows which pays most.
   void addRowForms();
+  /// Whether the step can become two, by the number of rows.
+  bool splitsByRows() const { return op == "matmul"; }
   /// A form of packed weights that is f32 above that many rows.
   PrecisionVariant upTo(const PrecisionVariant &variant, int64_t rows) const;
   /// The variant of that name(), or -1. One "up to N rows" is made where calibration did not suggest it.

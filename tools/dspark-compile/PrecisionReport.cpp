@@ -23,7 +23,9 @@ Row rowOf(const PrecisionResult &result, size_t r) {
   if (result.choices[r] < 0)
     return {"f32", region.kernel, region.seconds, region.predicted, 0};
   const PrecisionVariant &v = region.variants[size_t(result.choices[r])];
-  return {v.name(), v.isStatic() ? "qlinear" : "matmul_packed", v.seconds, v.predicted, region.error(v)};
+  std::string kernel =
+      v.isStatic() ? "qlinear_" + region.op : region.op + (region.op == "matmul" ? "_packed" : "_bf16");
+  return {v.name(), kernel, v.seconds, v.predicted, region.error(v)};
 }
 
 json finite(double value) { return std::isfinite(value) ? json(value) : json("infinite"); }
@@ -34,7 +36,8 @@ std::string precisionSummary(const PrecisionResult &result) {
   size_t lower = 0;
   for (int choice : result.choices)
     lower += choice >= 0;
-  return line("%zu of %zu products and convolutions in fewer bits: %.3f ms per pass where f32 takes %.3f ms "
+  return line("%zu of %zu products, convolutions and attentions in fewer bits: %.3f ms per pass where f32 "
+              "takes %.3f ms "
               "(one thread), "
               "the whole %.2f times as fast; %s %.3g on %zu %s sets, %.3g on %zu held out",
               lower, result.regions.size(), result.seconds * 1e3, result.f32Seconds * 1e3, result.speed,

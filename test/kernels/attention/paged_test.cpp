@@ -1,5 +1,6 @@
 // The paged cache: ragged batches against the plain evaluation in double, the same bits however a sequence is
 // cut into batches, and layouts that make no sense.
+#include "kernels/attention/attention_kernel.h"
 #include "kernels/common/element.h"
 #include "test/kernels/kernel_case.h"
 #include <cmath>
@@ -135,7 +136,7 @@ TEST(PagedAttention, SameBitsAsDenseAttention) {
     if (isa <= machineIsa()) {
       auto rowAt = [&](const char *op) {
         for (const Kernel *row : rowsOf(op))
-          if (row->isa == isa)
+          if (row->isa == isa && row->accepts != acceptsAttentionBf16)
             return row;
         return static_cast<const Kernel *>(nullptr);
       };
