@@ -10,7 +10,8 @@
 namespace dspark {
 
 using nlohmann::json;
-extern const char *const kGenericProfile; // planning/generic.json, made by the build
+// planning/generic.json and generic-avx512.json, made by the build
+extern const char *const kGenericProfile, *const kGenericAvx512Profile;
 
 namespace {
 
@@ -199,6 +200,11 @@ const MachineProfile &MachineProfile::generic() {
   return profile;
 }
 
+const MachineProfile &MachineProfile::genericOf(Isa isa) {
+  static const MachineProfile avx512 = *parse(kGenericAvx512Profile, "generic-avx512");
+  return isa >= Isa::Avx512 ? avx512 : generic();
+}
+
 std::string MachineProfile::defaultPath(const MachineFacts &machine) {
   const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
   std::string folder = cache && *cache ? cache : home && *home ? std::string(home) + "/.cache" : "";
@@ -212,11 +218,11 @@ MachineProfile MachineProfile::ofThisMachine(std::string &warning) {
   std::error_code error;
   bool isAsked = named && *named;
   if (path.empty() || (!isAsked && !std::filesystem::exists(path, error)))
-    return generic();
+    return genericOf(activeIsa());
   StatusOr<MachineProfile> loaded = load(path);
   if (!loaded.isOk()) {
     warning = loaded.status().message() + "; the generic profile is used";
-    return generic();
+    return genericOf(activeIsa());
   }
   if (loaded->fingerprint != facts.fingerprint())
     warning = path + ": was measured on another machine (" + loaded->machine.cpu + ")";

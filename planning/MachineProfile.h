@@ -1,7 +1,8 @@
-// What is known about a machine: a CostModel as a JSON file, kept by the machine's fingerprint. One for
-// machines that were never probed is part of the program (planning/generic.json). docs/cost-model.md
-// describes the file.
+// What is known about a machine: a CostModel as a JSON file, kept by the machine's fingerprint. Two for
+// machines that were never probed are part of the program (planning/generic.json, generic-avx512.json).
+// docs/cost-model.md describes the file.
 #pragma once
+#include "kernels/common/isa.h"
 #include "planning/CostFit.h"
 #include "runtime/base/Status.h"
 
@@ -25,14 +26,17 @@ struct MachineProfile {
   double spread = 0;       // of repeated measurements during the probe, relative
   FitReport fit;           // of the probe; kernels' own figures are not kept
   CostModel model;
-  std::string source; // where it comes from, for people: a path, or "generic"
+  std::string source; // where it comes from, for people: a path, "generic" or "generic-avx512"
 
   /// CorruptFile with what is wrong and where in the file.
   static StatusOr<MachineProfile> parse(std::string_view json, const std::string &source);
   static StatusOr<MachineProfile> load(const std::string &path);
+  /// Of no machine in particular, the same everywhere: what simulations and tests take.
   static const MachineProfile &generic();
+  /// Of machines whose kernels are of that level and that were never probed.
+  static const MachineProfile &genericOf(Isa isa);
   /// The profile of this machine: the file that the environment variable DSPARK_MACHINE names, else the one
-  /// that a probe saved, else the generic one. A file that cannot be used is named in `warning`.
+  /// that a probe saved, else genericOf(activeIsa()). A file that cannot be used is named in `warning`.
   static MachineProfile ofThisMachine(std::string &warning);
   /// Where a probe saves the profile of `machine`: $XDG_CACHE_HOME/dspark or ~/.cache/dspark. "" where there
   /// is no such folder.

@@ -8,9 +8,11 @@
 namespace dspark {
 namespace {
 
-TEST(MachineProfile, GenericIsValid) {
-  const MachineProfile &profile = MachineProfile::generic();
-  EXPECT_EQ(profile.source, "generic");
+class GenericProfile : public testing::TestWithParam<Isa> {};
+
+TEST_P(GenericProfile, IsValid) {
+  const MachineProfile &profile = MachineProfile::genericOf(GetParam());
+  EXPECT_EQ(profile.source, GetParam() == Isa::Avx512 ? "generic-avx512" : "generic");
   EXPECT_EQ(profile.fingerprint, "");
   EXPECT_EQ(profile.model.levels.size(), 4u);
   for (const char *isa : {"baseline", "avx2", "avx512"})
@@ -20,6 +22,14 @@ TEST(MachineProfile, GenericIsValid) {
     EXPECT_LT(profile.model.levels[i].onePerSecond, profile.model.levels[i - 1].onePerSecond);
     EXPECT_GT(profile.model.levels[i].bytes, profile.model.levels[i - 1].bytes);
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, GenericProfile, testing::Values(Isa::Avx2, Isa::Avx512));
+
+TEST(MachineProfile, GenericIsThatOfTheLevel) {
+  EXPECT_EQ(&MachineProfile::genericOf(Isa::Avx2), &MachineProfile::generic());
+  EXPECT_EQ(&MachineProfile::genericOf(Isa::Amx), &MachineProfile::genericOf(Isa::Avx512));
+  EXPECT_TRUE(MachineProfile::genericOf(Isa::Avx512).model.kernels.contains("conv_f32_avx512"));
 }
 
 TEST(MachineProfile, SavedIsRead) {
@@ -84,7 +94,7 @@ TEST(MachineProfile, AFileThatCannotBeUsedIsNamedAndLeftAside) {
   setenv("DSPARK_MACHINE", path.c_str(), 1);
   MachineProfile profile = MachineProfile::ofThisMachine(warning);
   unsetenv("DSPARK_MACHINE");
-  EXPECT_EQ(profile.source, "generic");
+  EXPECT_EQ(profile.source, MachineProfile::genericOf(activeIsa()).source);
   EXPECT_NE(warning.find(path), std::string::npos);
 }
 

@@ -1,4 +1,5 @@
 #include "tools/dspark-bench/Sweep.h"
+#include "kernels/common/bf16_speed.h"
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -30,6 +31,9 @@ void addProducts(Cases &cases) {
           if (m != 3 && m != 40 && (*arithmetic == 0 || layout[0] == 'i'))
             cases.push_back({format("matmul trans_b=1 packed=%s%s | f32[%d,%d] *f32[%d,%d]", layout,
                                     arithmetic, m, k, n, k)});
+      if (multipliesBf16() && m != 3)
+        cases.push_back(
+            {format("matmul trans_b=1 packed=bf16 arithmetic=bf16 | f32[%d,%d] *f32[%d,%d]", m, k, n, k)});
     }
   for (int m : {1, 16, 64, 128})
     cases.push_back({format("matmul | f32[4,%d,64] f32[4,64,%d]", m, m)});
@@ -53,12 +57,14 @@ void addConvolutions(Cases &cases) {
       {1, 200, 1, 32, 1, 1},   {40, 20, 12, 48, 1, 1},   {20, 20, 96, 96, 5, 1},  {80, 80, 16, 8, 5, 1},
       {40, 60, 8, 1, 3, 1},    {30, 30, 96, 96, 9, 1},
   };
-  for (const Conv &c : kDense)
-    cases.push_back(
-        {format("conv packed=panel16 layout=nhwc strides=%d,%d pads=%d,%d,%d,%d activation=relu | "
-                "f32[1,%d,%d,%d] *f32[%d,%d,%d,%d] *f32[%d]",
-                c.stride, c.stride, c.kernel / 2, c.kernel / 2, c.kernel / 2, c.kernel / 2, c.height, c.width,
-                c.in, c.out, c.in, c.kernel, c.kernel, c.out)});
+  for (const char *layout : {"panel16", "bf16"})
+    for (const Conv &c : kDense)
+      if (layout[0] == 'p' || multipliesBf16())
+        cases.push_back(
+            {format("conv packed=%s layout=nhwc strides=%d,%d pads=%d,%d,%d,%d activation=relu | "
+                    "f32[1,%d,%d,%d] *f32[%d,%d,%d,%d] *f32[%d]",
+                    layout, c.stride, c.stride, c.kernel / 2, c.kernel / 2, c.kernel / 2, c.kernel / 2,
+                    c.height, c.width, c.in, c.out, c.in, c.kernel, c.kernel, c.out)});
   for (auto [size, channels, kernel, stride] : {std::array{80, 32, 3, 1},
                                                 {80, 48, 3, 2},
                                                 {40, 96, 5, 1},
@@ -146,8 +152,10 @@ void addRows(Cases &cases) {
         cases.push_back({format("unary kind=%s | f32[%d,%d]", kind, rows, size)});
   }
   for (auto [heads, length] : {std::array{12, 1}, {12, 16}, {12, 64}, {12, 128}, {4, 200}})
-    cases.push_back({format("attention | f32[1,%d,%d,32] f32[1,%d,%d,32] f32[1,%d,%d,32]", heads, length,
-                            heads, length, heads, length)});
+    for (const char *arithmetic : {"", " arithmetic=bf16"})
+      if (!*arithmetic || (multipliesBf16() && length > 1))
+        cases.push_back({format("attention%s | f32[1,%d,%d,32] f32[1,%d,%d,32] f32[1,%d,%d,32]", arithmetic,
+                                heads, length, heads, length, heads, length)});
   for (int length : {16, 64, 128})
     cases.push_back(
         {format("attention q_num_heads=12 kv_num_heads=12 | f32[1,%d,384] f32[1,%d,384] f32[1,%d,384] "

@@ -208,8 +208,8 @@ Status Runner::predict() {
   std::string warning;
   MachineProfile machine = MachineProfile::ofThisMachine(warning);
   if (!options.machine.empty()) {
-    if (options.machine == "generic") {
-      machine = MachineProfile::generic();
+    if (options.machine == "generic" || options.machine == "generic-avx512") {
+      machine = MachineProfile::genericOf(options.machine == "generic" ? Isa::Avx2 : Isa::Avx512);
     } else {
       DSPARK_ASSIGN_OR_RETURN(machine, MachineProfile::load(options.machine));
     }
@@ -404,7 +404,7 @@ int main(int argc, char **argv) {
       ->check(CLI::Range(0.0, 86400.0));
   app.add_option(
       "--machine", options.machine,
-      "machine profile that --bench predicts with: a file, or 'generic' (default: this machine's)");
+      "machine profile that --bench predicts with: a file, 'generic' or 'generic-avx512' (default: this machine's)");
   app.add_flag("--profile", options.isProfiled,
                "print a table of steps: time, GB/s, GFLOP/s, kernel, ONNX nodes");
   app.add_option("--trace", options.trace, "write a Chrome trace of one run to this file");
