@@ -4,6 +4,7 @@
 #pragma once
 #include "kernels/common/contract.h"
 #include "kernels/matmul/bf16_parts.h"
+#include "kernels/matmul/half_vectors.h"
 
 namespace dspark {
 namespace {
@@ -12,15 +13,25 @@ namespace {
 DSPARK_SIMD vf multiplyAdd(vf x, vf y, vf sum) {
   return vf(_mm512_dpbf16_ps(__m512(sum), __m512bh(x), __m512bh(y)));
 }
+DSPARK_SIMD void addHalf(vh &sum, const float *x, vh row) { // as that of terms_f32.h
+  asm("vdpbf16ps %2%{1to8%}, %1, %0" : "+v"(sum) : "v"(row), "m"(*x));
+}
 
 DSPARK_SIMD void roundVectors(vf low, vf high, uint16_t *out) {
   _mm512_storeu_si512(out, (__m512i)_mm512_cvtne2ps_pbh(__m512(high), __m512(low)));
 }
 #else
+DSPARK_SIMD vf evenOf(vf pairs) { return fromBits(bits(pairs) << 16); }
+DSPARK_SIMD vf oddOf(vf pairs) { return fromBits(bits(pairs) & kUpperHalf); }
 DSPARK_SIMD vf multiplyAdd(vf x, vf y, vf sum) {
-  auto even = [](vf pairs) __attribute__((always_inline)) { return fromBits(bits(pairs) << 16); };
-  auto odd = [](vf pairs) __attribute__((always_inline)) { return fromBits(bits(pairs) & kUpperHalf); };
-  return fma(even(x), even(y), fma(odd(x), odd(y), sum));
+  return fma(evenOf(x), evenOf(y), fma(oddOf(x), oddOf(y), sum));
+}
+DSPARK_SIMD void addHalf(vh &sum, const float *x, vh row) {
+  typedef int32_t halfInts __attribute__((ext_vector_type(kLanes / 2)));
+  vf pair = splat(*x);
+  halfInts pairs = __builtin_bit_cast(halfInts, row);
+  sum = __builtin_elementwise_fma(vh(oddOf(pair)[0]), __builtin_bit_cast(vh, pairs & kUpperHalf), sum);
+  sum = __builtin_elementwise_fma(vh(evenOf(pair)[0]), __builtin_bit_cast(vh, pairs << 16), sum);
 }
 
 typedef uint16_t vrounded __attribute__((ext_vector_type(kLanes), aligned(2)));
