@@ -37,9 +37,9 @@ bool areAll(std::optional<ArrayRef<int64_t>> values, int64_t value) {
 
 bool isPointwise(ir::ConvOp conv) {
   RankedTensorType weights = typeOf(conv.getInputs()[1]);
-  return isPacked(conv, "panel16") && conv.getGroup().value_or(1) == 1 && weights.getDimSize(2) == 1 &&
-         weights.getDimSize(3) == 1 && areAll(conv.getStrides(), 1) && areAll(conv.getPads(), 0) &&
-         isF32Image(conv.getInputs()[0]);
+  return (isPacked(conv, "panel16") || isPacked(conv, "bf16")) && conv.getGroup().value_or(1) == 1 &&
+         weights.getDimSize(2) == 1 && weights.getDimSize(3) == 1 && areAll(conv.getStrides(), 1) &&
+         areAll(conv.getPads(), 0) && isF32Image(conv.getInputs()[0]);
 }
 
 // Per image, as far as its size is known.
@@ -71,6 +71,8 @@ public:
     for (StringRef name : {"activation", "act_alpha", "act_beta"})
       if (Attribute value = expand->getAttr(name))
         attributes.set(("expand_" + name).str(), value);
+    if (expand.getPacked() == "bf16")
+      attributes.set("expand_packed", expand->getAttr("packed"));
     OperationState state(builder.getFusedLoc({expand.getLoc(), depthwise.getLoc()}),
                          ir::ExpandDepthwiseOp::getOperationName());
     state.addOperands(operands);

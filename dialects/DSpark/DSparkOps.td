@@ -190,12 +190,12 @@ def DSpark_ExpandDepthwiseOp : DSpark_CatalogueOp<"expand_depthwise"> {
   let description = [{
     y = act(depthwise(act1(x * w1 + bias1), w2) + bias2), channels last. What lies between is never written. The window and
     `activation` are those of the second convolution; `expand_activation` with its parameters is act1. w1 is packed as
-    panel16, w2 as depthwise.
+    `expand_packed` says, panel16 (the default) or bf16, w2 as depthwise.
   }];
   let arguments = (ins Operands:$inputs, OptInts:$strides, OptInts:$pads, OptInts:$dilations, OptInts:$kernel_shape,
                        OptI64:$group, OptStr:$auto_pad, OptStr:$layout, OptStr:$packed, OptStr:$activation,
                        OptF64:$act_alpha, OptF64:$act_beta, OptStr:$expand_activation, OptF64:$expand_act_alpha,
-                       OptF64:$expand_act_beta);
+                       OptF64:$expand_act_beta, OptStr:$expand_packed);
 }
 
 def DSpark_ConvTransposeOp : DSpark_CatalogueOp<"conv_transpose"> {

@@ -61,11 +61,7 @@ void prepareConvBf16Tiles(const KernelCall &call, KernelWork &work) { prepare(ca
 
 template <Isa isa> void runConvBf16(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
   TileScope tiles(isa);
-  run(isa == Isa::Amx      ? bf16GemmOpsAmx
-      : isa == Isa::Avx512 ? bf16GemmOpsAvx512
-      : isa == Isa::Avx2   ? bf16GemmOpsAvx2
-                           : bf16GemmOpsBaseline,
-      call, work, part);
+  run(bf16GemmOps(isa), call, work, part);
 }
 template void runConvBf16<Isa::Baseline>(const KernelCall &, const KernelWork &, const KernelPart &);
 template void runConvBf16<Isa::Avx2>(const KernelCall &, const KernelWork &, const KernelPart &);

@@ -1,4 +1,5 @@
-// Rows of conv with weights in bf16 (`packed` bf16), which round what they read to bf16 as well.
+// Rows of conv with weights in bf16 (`packed` bf16), which round what they read to bf16 as well, and of
+// expand_depthwise with such (`expand_packed`).
 #pragma once
 #include "kernels/common/kernel.h"
 
@@ -13,5 +14,11 @@ void prepareConvBf16Tiles(const KernelCall &call, KernelWork &work);
 /// plans of machines that multiply bf16.
 template <Isa isa> void runConvBf16(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 void runConvBf16Dots(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+
+bool acceptsExpandBf16(const KernelCall &call);
+bool acceptsExpandBf16Dots(const KernelCall &call);
+void prepareExpandTiles(const KernelCall &call, KernelWork &work);
+template <Isa isa> void runExpandBf16(const KernelCall &call, const KernelWork &work, const KernelPart &part);
+void runExpandBf16Dots(const KernelCall &call, const KernelWork &work, const KernelPart &part);
 
 } // namespace dspark

@@ -38,6 +38,7 @@ template <Isa isa> void runDepthwise(const KernelCall &call, const KernelWork &w
 
 /// A pointwise convolution and the depthwise one behind it: operands x, w1, b1?, w2, b2?; channels last,
 /// packed.
+bool acceptsExpandF32(const KernelCall &call);
 void prepareExpandDepthwise(const KernelCall &call, KernelWork &work);
 template <Isa isa>
 void runExpandDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part);

@@ -194,6 +194,9 @@ InferStatus inferExpandDepthwise(InferContext &ctx) {
                       (ctx.has(i) ? ctx.in[i].str() : "none"));
   if (ctx.attrs.s("layout", "") != "nhwc" || ctx.attrs.s("packed", "") != "depthwise")
     return ctx.fail("layout, packed: expected nhwc and depthwise");
+  if (std::string_view layout = ctx.attrs.s("expand_packed", "panel16");
+      layout != "panel16" && layout != "bf16")
+    return ctx.fail("expand_packed: expected panel16 or bf16, found " + std::string(layout));
   ctx.out[0].type = DType::F32;
   const TensorInfo &w1 = ctx.in[1], &w2 = ctx.in[3];
   if (!w1.hasRank || !w2.hasRank)

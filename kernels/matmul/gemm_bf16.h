@@ -17,4 +17,11 @@ struct Bf16GemmOps {
 extern const Bf16GemmOps bf16GemmOpsBaseline, bf16GemmOpsAvx2, bf16GemmOpsAvx512, bf16GemmOpsAvx512Bf16,
     bf16GemmOpsAmx;
 
+inline const Bf16GemmOps &bf16GemmOps(Isa isa) {
+  return isa == Isa::Amx      ? bf16GemmOpsAmx
+         : isa == Isa::Avx512 ? bf16GemmOpsAvx512
+         : isa == Isa::Avx2   ? bf16GemmOpsAvx2
+                              : bf16GemmOpsBaseline;
+}
+
 } // namespace dspark

@@ -57,7 +57,9 @@ StatusOr<uint64_t> expectedBytes(const StepInfo &step, size_t i, std::string_vie
 
 // The layout that operand i must have if it is packed, and how many operands must be.
 std::string_view layoutOf(const StepInfo &step, size_t i) {
-  return step.opName == "expand_depthwise" && i == 1 ? "panel16" : Attrs(step.attrs).s("packed", "");
+  Attrs attrs(step.attrs);
+  return step.opName == "expand_depthwise" && i == 1 ? attrs.s("expand_packed", "panel16")
+                                                     : attrs.s("packed", "");
 }
 // Whether operand i is a weight, the only ones that may be packed.
 bool isWeight(const StepInfo &step, size_t i) {

@@ -19,6 +19,20 @@ func.func @inverted_residual(%x: tensor<?x112x112x16xf32>, %b: tensor<96xf32>) -
 
 // -----
 
+// Weights in bf16 stay so.
+// CHECK-LABEL: @in_bf16
+func.func @in_bf16(%x: tensor<1x112x112x16xf32>) -> tensor<1x112x112x96xf32> {
+  // CHECK: dspark.expand_depthwise
+  // CHECK-SAME: expand_packed = "bf16"
+  %w1 = dspark.weight @w1 {layout = "bf16"} : tensor<96x16x1x1xf32>
+  %w2 = dspark.weight @w2 {layout = "depthwise"} : tensor<96x1x3x3xf32>
+  %0 = dspark.conv(%x, %w1) {layout = "nhwc", packed = "bf16"} : (tensor<1x112x112x16xf32>, tensor<96x16x1x1xf32>) -> tensor<1x112x112x96xf32>
+  %1 = dspark.conv(%0, %w2) {group = 96 : i64, layout = "nhwc", packed = "depthwise", pads = array<i64: 1, 1, 1, 1>} : (tensor<1x112x112x96xf32>, tensor<96x1x3x3xf32>) -> tensor<1x112x112x96xf32>
+  return %1 : tensor<1x112x112x96xf32>
+}
+
+// -----
+
 // 7 x 7 x 96 stay in the L2 cache.
 // CHECK-LABEL: @small
 func.func @small(%x: tensor<1x7x7x16xf32>) -> tensor<1x7x7x96xf32> {

@@ -138,12 +138,13 @@ std::byte *CaseRunner::memory(size_t bytes) {
 }
 
 Status CaseRunner::allocate() {
-  std::string_view packed = attribute("packed");
+  std::string_view packed = attribute("packed"), expandPacked = attribute("expand_packed");
+  expandPacked = expandPacked.empty() ? "panel16" : expandPacked;
   bool isExpand = op == "expand_depthwise";
   size_t constant = 0;
   for (Operand &operand : operands) {
     bool isExpansion = isExpand && &operand == &operands[1]; // a product of its own
-    std::string_view layout = isExpansion ? "panel16" : packed;
+    std::string_view layout = isExpansion ? expandPacked : packed;
     int64_t elements = 1;
     for (int64_t dim : operand.dims)
       elements *= dim;

@@ -89,11 +89,14 @@ void addConvolutions(Cases &cases) {
                                                     {40, 24, 96, 5, 1},
                                                     {80, 16, 64, 3, 2},
                                                     {20, 96, 192, 5, 2}})
-    cases.push_back({format("expand_depthwise packed=depthwise layout=nhwc strides=%d,%d pads=%d,%d,%d,%d "
-                            "group=%d activation=relu expand_activation=relu | f32[1,%d,%d,%d] "
-                            "*f32[%d,%d,1,1] *f32[%d] *f32[%d,1,%d,%d] *f32[%d]",
-                            stride, stride, kernel / 2, kernel / 2, kernel / 2, kernel / 2, channels, size,
-                            size, in, channels, in, channels, channels, kernel, kernel, channels)});
+    for (const char *layout : {"panel16", "bf16"})
+      if (layout[0] == 'p' || multipliesBf16())
+        cases.push_back(
+            {format("expand_depthwise packed=depthwise expand_packed=%s layout=nhwc strides=%d,%d "
+                    "pads=%d,%d,%d,%d group=%d activation=relu expand_activation=relu | "
+                    "f32[1,%d,%d,%d] *f32[%d,%d,1,1] *f32[%d] *f32[%d,1,%d,%d] *f32[%d]",
+                    layout, stride, stride, kernel / 2, kernel / 2, kernel / 2, kernel / 2, channels, size,
+                    size, in, channels, in, channels, channels, kernel, kernel, channels)});
   for (auto [size, in, out] : {std::array{40, 24, 24}, {80, 24, 1}, {20, 64, 16}})
     cases.push_back({format("conv_transpose packed=panel16 layout=nhwc strides=2,2 | f32[1,%d,%d,%d] "
                             "*f32[%d,%d,2,2] *f32[%d]",

@@ -39,6 +39,8 @@ public:
   CompileReport run() {
     precision.isExplained = !decide.explain.empty();
     Status status = prepare();
+    // Otherwise each step may get a device or a kernel of its own.
+    precision.joinsSteps = devices.empty() && !rules && decide.saveRules.empty();
     if (status.isOk())
       report = compileWithPrecision(options, precision, precisions);
     if (status.isOk() && report.exitCode == 0 && isJoint())

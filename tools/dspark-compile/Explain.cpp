@@ -63,9 +63,13 @@ void addPrecisions(PlanDecisions &decisions, const PrecisionResult &result) {
       continue;
     StepDecision &step = *found;
     int choice = result.choices[r];
+    std::string precision = choice < 0 ? "f32" : region.variants[size_t(choice)].name();
+    double error = choice < 0 ? 0 : region.error(region.variants[size_t(choice)]);
+    // A step may be several regions.
+    bool isFirst = !step.isChoice;
+    step.precision = isFirst || step.precision == precision ? precision : step.precision + ", " + precision;
+    step.error = isFirst ? error : std::max(step.error, error);
     step.isChoice = true;
-    step.precision = choice < 0 ? "f32" : region.variants[size_t(choice)].name();
-    step.error = choice < 0 ? 0 : region.error(region.variants[size_t(choice)]);
     for (size_t v = 0; v < region.variants.size(); ++v)
       if (int(v) != choice)
         step.alternatives.push_back({"cpu", region.variants[v].name(), region.variants[v].seconds, ""});

@@ -22,6 +22,7 @@ StatusOr<PrecisionResult> search(const CompileOptions &options, const PrecisionO
   if (precision.precision != "f32")
     request.bound = precision.bound;
   request.sensitive = precision.sensitive;
+  request.joinsSteps = precision.joinsSteps;
   request.forced = precision.forced;
   if (precision.precision != "auto" && precision.precision != "f32")
     request.only = precision.precision;
@@ -55,8 +56,12 @@ std::string unmetMessage(const CompileOptions &options, const PrecisionOptions &
 
 CompileReport compileWithPrecision(CompileOptions options, const PrecisionOptions &precision,
                                    std::optional<PrecisionResult> &found) {
+  if (!precision.isAsked()) {
+    options.joinsSteps = precision.joinsSteps;
+    return compileModel(options);
+  }
   CompileReport report = compileModel(options);
-  if (report.exitCode != 0 || !precision.isAsked())
+  if (report.exitCode != 0)
     return report;
   std::string warning;
   MachineProfile machine = MachineProfile::ofThisMachine(warning);
@@ -72,7 +77,7 @@ CompileReport compileWithPrecision(CompileOptions options, const PrecisionOption
     fail(report, kUnmet, unmetMessage(options, precision, *result), options.output);
     return report;
   }
-  if (!result->options.precision.empty())
+  if (!result->options.precision.empty() || precision.joinsSteps)
     report = compileModel(result->options);
   if (report.exitCode == 0 && !precision.isExplained)
     std::cerr << options.output << ": " << precisionSummary(*result) << "\n";

@@ -16,6 +16,7 @@ struct PrecisionOptions {
   std::vector<std::string> dims;             // NAME=N, of random inputs
   std::vector<std::string> sensitive;        // nodes that stay f32
   std::map<std::string, std::string> forced; // by the names of a region's nodes: the form that a rule wants
+  bool joinsSteps = false;                   // in the plan; steps that are looked at stay single
   bool isExplained = false;                  // search also where nothing may be rounded, for the reasons
 
   bool isAsked() const { return precision != "auto" || bound.most > 0 || isExplained || !forced.empty(); }

@@ -46,7 +46,9 @@ Status PrecisionSearch::prepare(const Program &plain, const CompileOptions &opti
   }
   DSPARK_ASSIGN_OR_RETURN(probe, PrecisionProbe::create(candidate.program, candidate.report, calibration,
                                                         request.sensitive, model));
-  plans = std::make_unique<CandidatePlans>(options, std::move(ranges), probe->regions(), calibration,
+  CompileOptions made = options;
+  made.joinsSteps = request.joinsSteps;
+  plans = std::make_unique<CandidatePlans>(made, std::move(ranges), probe->regions(), calibration,
                                            probe->expected());
   DSPARK_RETURN_IF_ERROR(probe->measure());
   values = precisionValues(candidate.report, probe->regions());

@@ -17,6 +17,7 @@ struct PrecisionRequest {
   std::string only;                          // a layout that every region takes that may; "" chooses
   std::map<std::string, std::string> forced; // by names that hold a region's node: the form
   CalibrationRequest calibration;
+  bool joinsSteps = false; // in plans that are compared, and in the one that is chosen
 };
 
 struct PrecisionResult {

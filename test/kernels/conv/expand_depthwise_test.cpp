@@ -1,5 +1,7 @@
 // expand_depthwise computes what its two convolutions compute, to the bit: both parts add up the same
 // products in the same order, whatever the bands and chunks are.
+#include "kernels/common/bf16_speed.h"
+#include "kernels/conv/conv_f32.h"
 #include "runtime/format/PackedLayout.h"
 #include "test/kernels/kernel_case.h"
 
@@ -30,6 +32,15 @@ const Kernel *rowNamed(const char *op, const std::string &name) {
   return nullptr;
 }
 
+// Level Amx has none of its own.
+const Kernel &depthwiseRowOf(Isa isa) {
+  isa = std::min(isa, std::min(machineIsa(), Isa::Avx512));
+  for (const Kernel &row : allKernels())
+    if (row.accepts == acceptsDepthwise && row.isa == isa)
+      return row;
+  std::abort();
+}
+
 class ExpandDepthwise : public testing::TestWithParam<Case> {};
 
 TEST_P(ExpandDepthwise, IsTheTwoConvolutions) {
@@ -40,11 +51,11 @@ TEST_P(ExpandDepthwise, IsTheTwoConvolutions) {
   Tensor w2 = uniform({c.channels, 1, c.kernel, c.kernel}, rng);
   Tensor b1 = c.hasBias ? uniform({c.channels}, rng) : Tensor{};
   Tensor b2 = c.hasBias ? uniform({c.channels}, rng) : Tensor{};
-  Tensor panels = packed(w1, "panel16", ConvWeight{1, c.inputs, c.channels, 1, false});
+  ConvWeight expansion{1, c.inputs, c.channels, 1, false};
   Tensor filters =
       packed(w2, "depthwise", ConvWeight{c.channels, c.channels, c.channels, c.kernel * c.kernel, false});
   AttrList expand, window, both;
-  expand.set("layout", "nhwc").set("packed", "panel16").set("activation", "silu");
+  expand.set("layout", "nhwc").set("activation", "silu");
   for (AttrList *attrs : {&window, &both})
     attrs->set("layout", "nhwc")
         .set("packed", "depthwise")
@@ -56,13 +67,20 @@ TEST_P(ExpandDepthwise, IsTheTwoConvolutions) {
   both.set("expand_activation", "silu");
 
   for (const Kernel *row : rowsOf("expand_depthwise")) {
-    std::string level = std::string(row->name).substr(std::strlen("expand_depthwise_f32"));
+    std::string kind = std::string(row->name).substr(std::strlen("expand_depthwise_")); // f32_avx2 and so on
+    if (kind == "bf16_avx512" && !multipliesBf16())
+      continue;
+    const char *layout = kind.starts_with("bf16") ? "bf16" : "panel16";
+    Tensor panels = packed(w1, layout, expansion);
+    AttrList expandAttrs = expand, bothAttrs = both;
+    expandAttrs.set("packed", layout);
+    bothAttrs.set("expand_packed", layout);
     std::vector<Tensor> in = {x, panels, b1};
-    std::vector<Tensor> middle = runRow(*rowNamed("conv", "conv_f32" + level), in, expand);
+    std::vector<Tensor> middle = runRow(*rowNamed("conv", "conv_" + kind), in, expandAttrs);
     in = {middle.at(0), filters, b2};
-    std::vector<Tensor> expected = runRow(*rowNamed("conv", "conv_f32_depthwise" + level), in, window);
+    std::vector<Tensor> expected = runRow(depthwiseRowOf(row->isa), in, window);
     in = {x, panels, b1, filters, b2};
-    std::vector<Tensor> found = runRow(*row, in, both);
+    std::vector<Tensor> found = runRow(*row, in, bothAttrs);
     EXPECT_EQ(expected.at(0).bytes, found.at(0).bytes) << row->name;
   }
 }
