@@ -57,14 +57,14 @@ DepthwiseRow rowOf(const KernelCall &call, const State &state, const KernelPart 
   return row;
 }
 
-// One row of output pixels at (n, o0, o1), channels from `channel` on.
-void runRow(const State &state, Isa isa, DepthwiseRow row, const float *x, const float *w, int64_t index,
-            std::byte *scratch) {
+// The row of output pixels at (n, o0, o1), and if both can be taken at once the row below: how many it was.
+int64_t runRows(const State &state, Isa isa, DepthwiseRow row, const float *x, const float *w, int64_t index,
+                int64_t end, std::byte *scratch) {
   const ConvPlan &conv = state.conv;
   int64_t o1 = index % conv.out[1], o0 = index / conv.out[1] % conv.out[0],
           n = index / (conv.out[1] * conv.out[0]);
   const float **lines = reinterpret_cast<const float **>(scratch);
-  const float **weights = lines + conv.kernel[0] * conv.kernel[1];
+  const float **weights = lines + conv.kernel[0] * conv.kernel[1] + 1;
   row.count = 0;
   for (int64_t k0 = 0; k0 < conv.kernel[0]; ++k0)
     for (int64_t k1 = 0; k1 < conv.kernel[1]; ++k1) {
@@ -81,7 +81,14 @@ void runRow(const State &state, Isa isa, DepthwiseRow row, const float *x, const
   row.y += out;
   if (row.residual)
     row.residual += out;
+  int64_t below = o1 + 1 - conv.pad[1] + conv.kernel[1]; // where the lines of the next row end
+  if (takesTwoRows(isa, conv) && row.count == conv.kernel[1] && below <= conv.in[1] && o1 + 1 < conv.out[1] &&
+      index + 1 < end) {
+    lines[row.count] = lines[row.count - 1] + conv.in[2] * conv.inChannels;
+    row.nextRow = conv.out[2] * conv.outChannels;
+  }
   depthwiseRow(isa)(row);
+  return row.nextRow ? 2 : 1;
 }
 
 } // namespace
@@ -97,6 +104,13 @@ DepthwiseRow depthwiseRowOf(const ConvPlan &conv) {
   row.channels = row.allChannels = conv.outChannels;
   row.lineStep = conv.inChannels;
   return row;
+}
+
+bool takesTwoRows(Isa isa, const ConvPlan &conv) {
+  bool isPlain = conv.kernel[0] == 1;
+  for (int i = 1; i < 3; ++i)
+    isPlain &= conv.kernel[i] == 3 && conv.stride[i] == 1 && conv.dilation[i] == 1;
+  return isPlain && isa == Isa::Avx512;
 }
 
 bool acceptsDepthwise(const KernelCall &call) {
@@ -123,7 +137,7 @@ void prepareDepthwise(const KernelCall &call, KernelWork &work) {
   state.channelTiles = (channels + state.channelStep - 1) / state.channelStep;
   planStrips(state);
   state.phases.plan(call, conv, true, uint32_t(state.rowTiles * state.channelTiles), work);
-  work.scratchPerThread = size_t(conv.kernel[0] * conv.kernel[1]) * 2 * sizeof(float *);
+  work.scratchPerThread = size_t(conv.kernel[0] * conv.kernel[1] * 2 + 1) * sizeof(float *);
 }
 
 template <Isa isa> void runDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part) {
@@ -140,8 +154,9 @@ template <Isa isa> void runDepthwise(const KernelCall &call, const KernelWork &w
       const float *x = state.phases.x(call, part) + channel, *w = state.phases.w(call, part) + channel;
       for (row.begin = 0; row.begin < conv.out[2]; row.begin = row.end) {
         row.end = std::min(row.begin + state.strip, conv.out[2]);
-        for (int64_t r = rows * share / state.rowTiles; r < rows * (share + 1) / state.rowTiles; ++r)
-          runRow(state, isa, row, x, w, r, part.scratch);
+        int64_t last = rows * (share + 1) / state.rowTiles;
+        for (int64_t r = rows * share / state.rowTiles; r < last;)
+          r += runRows(state, isa, row, x, w, r, last, part.scratch);
       }
     }
   }

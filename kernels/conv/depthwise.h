@@ -22,6 +22,7 @@ struct DepthwiseRow {
   const float *bias, *residual;  // or null; residual as y
   float *y;
   SumEpilogue epilogue;
+  int64_t nextRow; // 0, or floats from y to the output row below, computed as well from lines [1, count]
 };
 
 /// A whole row's description as far as the convolution's sizes give it.
@@ -34,5 +35,8 @@ extern void (*const depthwiseRowAvx512)(const DepthwiseRow &);
 inline auto depthwiseRow(Isa isa) {
   return isa == Isa::Avx512 ? depthwiseRowAvx512 : isa == Isa::Avx2 ? depthwiseRowAvx2 : depthwiseRowBaseline;
 }
+
+/// Whether nextRow may be set, where both rows read lines inside the image only.
+bool takesTwoRows(Isa isa, const ConvPlan &conv);
 
 } // namespace dspark

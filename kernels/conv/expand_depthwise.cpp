@@ -61,7 +61,7 @@ void planRing(State &state) {
   const ConvPlan &conv = state.conv;
   int64_t width = std::max<int64_t>(conv.in[2], 1), channels = std::max<int64_t>(conv.outChannels, 1);
   state.step = std::clamp<int64_t>(ceilOf(kProductRows, width), 1, std::max<int64_t>(conv.in[1], 1));
-  state.ringRows = extentOf(conv) + state.step - 1;
+  state.ringRows = extentOf(conv) + state.step - (takesTwoRows(Isa::Avx512, conv) ? 0 : 1);
   int64_t room = std::max(kRingFloats / (state.ringRows * width) / kPanel, int64_t(1)) * kPanel;
   state.chunks = 1;
   cutChannels(state, ceilOf(channels, room));
@@ -73,7 +73,7 @@ public:
   Band(const KernelCall &call, const State &state, Isa isa, const Bf16GemmOps *bf16, const KernelPart &part,
        uint32_t tile, int64_t count)
       : call(call), s(state), conv(state.conv), bf16(bf16), multiply(bf16 ? bf16->tile : gemmOps(isa).tile),
-        depthwise(depthwiseRow(std::min(isa, std::min(machineIsa(), Isa::Avx512)))),
+        isa(std::min(isa, std::min(machineIsa(), Isa::Avx512))), depthwise(depthwiseRow(this->isa)),
         pointers(reinterpret_cast<const float **>(part.scratch)),
         ring(reinterpret_cast<float *>(part.scratch + kPointers * sizeof(float *))) {
     int64_t band = tile % s.bands;
@@ -86,13 +86,16 @@ public:
 
   void run() {
     int64_t next = std::max<int64_t>(firstOf(begin), 0), last = lastOf(end - 1);
-    for (int64_t row = begin; row < end; ++row) {
-      while (next <= lastOf(row)) {
+    for (int64_t row = begin, rows; row < end; row += rows) {
+      rows = takesTwoRows(isa, conv) && row + 1 < end && firstOf(row) >= 0 && lastOf(row) + 1 < conv.in[1]
+                 ? 2
+                 : 1;
+      while (next <= lastOf(row + rows - 1)) {
         int64_t count = std::min(s.step, last + 1 - next);
         expand(next, count);
         next += count;
       }
-      outputRow(row);
+      outputRows(row, rows);
     }
   }
 
@@ -142,7 +145,7 @@ private:
     }
   }
 
-  void outputRow(int64_t index) const {
+  void outputRows(int64_t index, int64_t rows) const {
     DepthwiseRow row = depthwiseRowOf(conv);
     const float **lines = pointers, **weights = pointers + kMaxTileRows;
     for (int64_t k = 0; k < conv.kernel[1]; ++k) {
@@ -151,6 +154,10 @@ private:
         continue;
       lines[row.count] = ringRow(from);
       weights[row.count++] = call.in[3].as<float>() + k * conv.kernel[2] * conv.outChannels + channel;
+    }
+    if (rows == 2) {
+      lines[row.count] = ringRow(lastOf(index) + 1);
+      row.nextRow = conv.out[2] * conv.outChannels;
     }
     row.lines = lines;
     row.w = weights;
@@ -168,6 +175,7 @@ private:
   const ConvPlan &conv;
   const Bf16GemmOps *bf16; // or null
   void (*multiply)(const GemmTile &);
+  Isa isa; // of the depthwise part
   void (*depthwise)(const DepthwiseRow &);
   const float **pointers;
   float *ring;
