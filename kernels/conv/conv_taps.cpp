@@ -87,20 +87,25 @@ void ConvGather::joinedTaps(const ConvRows &rows, const Run &run, int64_t count,
         continue;
       }
       const float *line = x + ((run.n * c.in[0] + i0) * c.in[1] + i1) * c.in[2] * c.inChannels;
-      int64_t i2 = run.o2 * axis[2].inStep + axis[2].offset[0];
-      for (int64_t j = 0; j < run.length; ++j, i2 += axis[2].inStep) {
-        if (i2 >= 0 && i2 + c.kernel[2] <= c.in[2]) {
-          row[j] = line + i2 * c.inChannels;
-          continue;
-        }
-        int64_t begin = std::clamp<int64_t>(-i2, 0, c.kernel[2]),
-                end = std::clamp<int64_t>(c.in[2] - i2, begin, c.kernel[2]);
+      int64_t step = axis[2].inStep, i2 = run.o2 * step + axis[2].offset[0];
+      auto copyEdge = [&](int64_t j) {
+        int64_t from = i2 + j * step, begin = std::clamp<int64_t>(-from, 0, c.kernel[2]),
+                end = std::clamp<int64_t>(c.in[2] - from, begin, c.kernel[2]);
         std::fill(edges, edges + rows.depth, 0.0f);
-        std::memcpy(edges + begin * c.inChannels, line + (i2 + begin) * c.inChannels,
+        std::memcpy(edges + begin * c.inChannels, line + (from + begin) * c.inChannels,
                     size_t((end - begin) * c.inChannels) * sizeof(float));
         row[j] = edges;
         edges += rows.depth;
-      }
+      };
+      // Outputs [begin, end) read inside the line only.
+      int64_t last = c.in[2] - c.kernel[2], begin = i2 < 0 ? std::min(ceilOf(-i2, step), run.length) : 0,
+              end = i2 <= last ? std::clamp((last - i2) / step + 1, begin, run.length) : begin;
+      for (int64_t j = 0; j < begin; ++j)
+        copyEdge(j);
+      for (int64_t j = begin; j < end; ++j)
+        row[j] = line + (i2 + j * step) * c.inChannels;
+      for (int64_t j = end; j < run.length; ++j)
+        copyEdge(j);
     }
 }
 
