@@ -9,7 +9,8 @@
 //
 //   sum = fma(float(integer sum - zero * sum of the row's codes), scale * row scale, sum)
 //
-// (for ZeroKind::Offset: the integer sum alone, then sum = fma(offset, row scale * sum of codes, sum)).
+// (for ZeroKind::Offset: the integer sum alone, then sum = fma(offset, row scale * sum of codes, sum)). With
+// AVX-512 the two groups of a step are scaled and added up first, and the row's scale is brought in once.
 // *f32*: weights become f32 exactly as their format defines them, and two chains of multiply-adds per chunk
 // (terms 0, 2, 4 ... and 1, 3, 5 ...) are added up in that order; at level Amx weights in bf16 take
 // tiles (packed_tiles.h).

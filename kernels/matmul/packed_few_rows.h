@@ -58,7 +58,7 @@ void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *s
   const int64_t passes = (tile.rows + kMost - 1) / kMost;
   Ahead<R, kLines> ahead(tile, panel, row, passes);
   RowCursors<maxCode(K), R> rows(tile.quantized, row);
-  vf sum[R][kVectors], scale[kVectors], zero[kVectors];
+  vf sum[R][kVectors], joined[R][kVectors], scale[kVectors], zero[kVectors];
   unroll<R * kVectors>(DSPARK_LAMBDA { sum[i / kVectors][i % kVectors] = splat(0); });
   unroll<kVectors>(DSPARK_LAMBDA { zero[i] = splat(float(format.zeroPoint)); });
   const uint8_t *header = panel, *lines = panel + headerBytes;
@@ -76,7 +76,7 @@ void fewRows(const PackedTile &tile, const uint8_t *panel, int64_t row, float *s
         if constexpr (Z != ZeroKind::Constant)
           zero[i] = zeroAt<S>(Z, header, group, groups, i * kLanes);
       });
-      addGroup<K, maxCode(K), Z, g * kCount, kCount>(lines, rows, scale, zero, sum);
+      addGroup<K, maxCode(K), Z, g * kCount, kCount>(lines, rows, scale, zero, joined, sum);
     });
     rows.next();
   }

@@ -20,13 +20,14 @@ void int8Rows(const QuantizedChunk &chunk, int64_t row, float *sums) {
   vf sum[R][kVectors];
   unroll<R * kVectors>(DSPARK_LAMBDA { sum[i / kVectors][i % kVectors] = load(sums + i * kLanes); });
   for (int s = 0; s < weights.steps; ++s) {
+    vf joined[R][kVectors];
     unroll<Groups>([&](auto g) __attribute__((always_inline)) {
       vf scale[kVectors], zero[kVectors];
       unroll<kVectors>(DSPARK_LAMBDA {
         scale[i] = load(weights.scale[s] + g * kPackedColumns + i * kLanes);
         zero[i] = load(weights.zero[s] + g * kPackedColumns + i * kLanes);
       });
-      addGroup<K, Max, Z, g * kCount, kCount>(weights.lines[s], rows, scale, zero, sum);
+      addGroup<K, Max, Z, g * kCount, kCount>(weights.lines[s], rows, scale, zero, joined, sum);
     });
     rows.next();
   }
