@@ -83,13 +83,36 @@ template <ScaleKind S> DSPARK_SIMD vf plainAt(const uint8_t *p, int at) {
     return ue4m3At(p + at);
 }
 
+/// The factors of a block of a Super kind, the first numbers of its header. AVX-512 has registers for them.
+template <ScaleKind S> struct Factors {
+#if defined(__AVX512F__)
+  vf first, second;
+
+  DSPARK_SIMD void read(const uint8_t *header) {
+    if constexpr (isSuper(S))
+      first = f16At(header);
+    if constexpr (hasMinima(S))
+      second = f16At(header + 2 * kPackedColumns);
+  }
+  DSPARK_SIMD vf ofScales(int) const { return first; }
+  DSPARK_SIMD vf ofMinima(int) const { return second; }
+#else
+  const uint8_t *header;
+
+  DSPARK_SIMD void read(const uint8_t *from) { header = from; }
+  DSPARK_SIMD vf ofScales(int at) const { return f16At(header + 2 * at); }
+  DSPARK_SIMD vf ofMinima(int at) const { return f16At(header + 2 * kPackedColumns + 2 * at); }
+#endif
+};
+
 /// The scales of group g of a block, columns [at, at + kLanes). The Super kinds' factors come first, then a
 /// byte per group and column.
-template <ScaleKind S> DSPARK_SIMD vf scaleAt(const uint8_t *header, int64_t g, int at) {
+template <ScaleKind S>
+DSPARK_SIMD vf scaleAt(const Factors<S> &factors, const uint8_t *header, int64_t g, int at) {
   if constexpr (!isSuper(S))
     return plainAt<S>(header + g * bytesOf(S) * kPackedColumns, at);
   const uint8_t *bytes = header + ((hasMinima(S) ? 4 : 2) + g) * kPackedColumns + at;
-  vf factor = f16At(header + 2 * at);
+  vf factor = factors.ofScales(at);
   if constexpr (S == ScaleKind::SuperI8)
     return factor * signedAt(bytes);
   else if constexpr (S == ScaleKind::SuperEighths)
@@ -102,9 +125,10 @@ template <ScaleKind S> DSPARK_SIMD vf scaleAt(const uint8_t *header, int64_t g, 
 
 /// The group's second numbers, of a kind that stores some.
 template <ScaleKind S>
-DSPARK_SIMD vf zeroAt(ZeroKind kind, const uint8_t *header, int64_t g, int64_t groups, int at) {
+DSPARK_SIMD vf zeroAt(ZeroKind kind, const Factors<S> &factors, const uint8_t *header, int64_t g,
+                      int64_t groups, int at) {
   if constexpr (isSuper(S)) {
-    vf factor = f16At(header + 2 * kPackedColumns + 2 * at);
+    vf factor = factors.ofMinima(at);
     const uint8_t *bytes = header + (4 + g) * kPackedColumns + at;
     if constexpr (S == ScaleKind::SuperU8)
       return -(factor * bytesAt(bytes + groups * kPackedColumns));
@@ -126,10 +150,12 @@ template <typename F> DSPARK_SIMD void put(float *out, F f) {
 template <ScaleKind S>
 DSPARK_SIMD void groupNumbers(const PackedFormat &format, const uint8_t *header, int64_t g, int64_t groups,
                               bool isInt8, float *scale, float *zero) {
-  put(scale, [&](int at) { return scaleAt<S>(header, g, at); });
+  Factors<S> factors;
+  factors.read(header);
+  put(scale, [&](int at) { return scaleAt<S>(factors, header, g, at); });
   if (format.zero == ZeroKind::Constant)
     return;
-  put(zero, [&](int at) { return zeroAt<S>(format.zero, header, g, groups, at); });
+  put(zero, [&](int at) { return zeroAt<S>(format.zero, factors, header, g, groups, at); });
   if (isInt8 && format.zero == ZeroKind::Value)
     put(zero, [&](int at) { return -load(zero + at) * load(scale + at); });
 }
