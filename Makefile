@@ -46,9 +46,11 @@ conformance-all: build
 
 bench: bench-models bench-kernels
 
+BOUNDED := resnet50 mobilenet-v2 mobilenet-v3 efficientnet-b0 yolo vit-b16 swin-t bert-base minilm-l6 gpt2 whisper-tiny-encoder
 # Beside onnxruntime and OpenVINO; docs/performance.md is made from what was measured.
 bench-models: build models
 	bench/models --open --json build/bench/models.json
+	bench/models $(BOUNDED) --max-error 0.01 --threads 1 --peers onnxruntime openvino-default --json build/bench/bounded.json
 	bench/page
 
 bench-kernels: build

@@ -38,4 +38,5 @@ def revision():
 
 def settings(arguments):
     return {"rounds": arguments.rounds, "seconds": arguments.seconds, "style": arguments.style, "keep": rounds.KEEP,
+            "max_error": arguments.max_error,
             "engines": {name: engines.ENGINES[name].settings() for name in [engines.OURS, *arguments.peers]}}
