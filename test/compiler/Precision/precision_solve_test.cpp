@@ -113,12 +113,17 @@ TEST(PrecisionRegions, TimesOfValues) {
 
 TEST(PrecisionRegions, FormsForFewRows) {
   PrecisionRegion region;
+  region.op = "matmul";
   PrecisionVariant packed{"int8_g32_f32", "int8"};
   for (auto [rows, plain, few] : {std::tuple{1, 4.0, 1.0}, {8, 5.0, 4.0}, {64, 10.0, 20.0}}) {
     region.calls.push_back({rows, plain, plain, 0});
     packed.calls.push_back({rows, few, few, 1});
   }
   region.variants = {packed};
+  PrecisionRegion other = region;
+  other.op = "conv";
+  other.finish(1);
+  EXPECT_EQ(other.variants.size(), 1u) << "only products become two by their rows";
   region.finish(1);
   ASSERT_EQ(region.variants.size(), 2u);
   EXPECT_EQ(region.variants[0].seconds, 25);
