@@ -1,4 +1,4 @@
-// Codes of packed weights in registers: quads out of bit planes. Included once per ISA level.
+// Codes of packed weights in registers: quads out of lines. Included once per ISA level.
 #pragma once
 #include "kernels/matmul/packed_scales.h"
 #include <emmintrin.h>
@@ -16,34 +16,26 @@ constexpr int maxCode(CodeKind kind) {
   return most;
 }
 
-// Bits of quad q in a plane with `bits` a code, one code a byte; `lines` is the plane plus 4 * column.
-DSPARK_SIMD uint32_t fourBits(const uint8_t *lines, int bits, int q) {
-  int perLine = 8 / bits;
-  uint32_t four;
-  __builtin_memcpy(&four, lines + q / perLine * 64, sizeof(four));
-  return four >> q % perLine * bits & ((1u << bits) - 1) * 0x01010101u;
-}
 DSPARK_SIMD uint32_t fourLevels(const Levels &levels, uint32_t four) {
   uint32_t codes = 0;
   for (int i = 0; i < 32; i += 8)
     codes |= uint32_t(levels.of[four >> i & 15] + levels.zero) << i;
   return codes;
 }
-DSPARK_SIMD uint32_t fourStored(int64_t bits, const uint8_t *lines, int q) {
-  switch (bits) {
-  case 3:
-    return fourBits(lines, 2, q) | fourBits(lines + 128, 1, q) << 2;
-  case 5:
-    return fourBits(lines, 4, q) | fourBits(lines + 256, 1, q) << 4;
-  case 6:
-    return fourBits(lines, 4, q) | fourBits(lines + 256, 2, q) << 4;
-  default:
-    return fourBits(lines, int(bits), q);
+DSPARK_SIMD uint32_t fourStored(int bits, const uint8_t *lines, int q) {
+  CodePieces pieces = codePieces(bits, q);
+  uint32_t codes = 0;
+  for (int i = 0; i < pieces.count; ++i) {
+    const CodePiece &piece = pieces.of[i];
+    uint32_t four;
+    __builtin_memcpy(&four, lines + piece.line * 64, sizeof(four));
+    codes = codes << piece.bits | (four >> piece.at & ((1u << piece.bits) - 1) * 0x01010101u);
   }
+  return codes;
 }
 /// The four codes of one column in quad q of a step, one a byte; `lines` is the step's plus 4 * column.
 DSPARK_SIMD uint32_t fourCodes(CodeKind kind, const uint8_t *lines, int q) {
-  uint32_t stored = fourStored(kCodeLines[int(kind)], lines, q);
+  uint32_t stored = fourStored(int(kCodeLines[int(kind)]), lines, q);
   return hasLevels(kind) ? fourLevels(levelsOf(kind), stored) : stored;
 }
 
@@ -79,29 +71,44 @@ DSPARK_SIMD Codes lookUp(const Levels &levels, Codes index) {
 
 constexpr int kCodeBytes = sizeof(Codes); // one vector holds all 16 columns of a quad, or half of them
 
-// Quad Q's bits of a plane with `Bits` bits a code, moved up by `To`.
-template <int Bits, int To, int Q> DSPARK_SIMD Codes plane(const uint8_t *lines) {
-  constexpr int kPerLine = 8 / Bits;
-  Codes line = codesAt(lines + Q / kPerLine * 64);
-  return shifted<Q % kPerLine * Bits - To>(line) & splatBytes(((1 << Bits) - 1) << To);
+// Bits of codes below piece I.
+constexpr int bitsBelow(const CodePieces &pieces, int i) {
+  int below = 0;
+  while (++i < pieces.count)
+    below += pieces.of[i].bits;
+  return below;
 }
 
-template <int Bits, int Q> DSPARK_SIMD Codes stored(const uint8_t *lines) {
-  if constexpr (Bits == 3)
-    return plane<2, 0, Q>(lines) | plane<1, 2, Q>(lines + 128);
-  else if constexpr (Bits == 5)
-    return plane<4, 0, Q>(lines) | plane<1, 4, Q>(lines + 256);
-  else if constexpr (Bits == 6)
-    return plane<4, 0, Q>(lines) | plane<2, 4, Q>(lines + 256);
-  else if constexpr (Bits == 8)
+/// How far codes of a kind are moved up that are used as they lie, and which quads' are: they save a shift.
+constexpr int bitsUp(CodeKind kind) {
+  constexpr int kUp[] = {0, 0, 2, 3, 4, 3, 2, 0, 0};
+  return hasLevels(kind) ? 0 : kUp[kCodeLines[int(kind)]];
+}
+constexpr bool isUp(CodeKind kind, int q) {
+  CodePieces pieces = codePieces(int(kCodeLines[int(kind)]), q);
+  return ((pieces.of[0].at - bitsBelow(pieces, 0)) & bitsUp(kind)) != 0;
+}
+
+// Quad Q as it is stored, moved up.
+template <int Bits, int Q, int Up> DSPARK_SIMD Codes stored(const uint8_t *lines) {
+  constexpr CodePieces kPieces = codePieces(Bits, Q);
+  if constexpr (Bits == 8)
     return codesAt(lines + Q * 64);
-  else
-    return plane<Bits, 0, Q>(lines);
+  Codes codes;
+  unroll<kPieces.count>([&](auto i) __attribute__((always_inline)) {
+    constexpr CodePiece kPiece = kPieces.of[i];
+    constexpr int kTo = bitsBelow(kPieces, i) + Up;
+    Codes bits = shifted<kPiece.at - kTo>(codesAt(lines + kPiece.line * 64)) &
+                 splatBytes(((1 << kPiece.bits) - 1) << kTo);
+    codes = i == 0 ? bits : codes | bits;
+  });
+  return codes;
 }
 
-/// Quad Q as unsigned codes; `lines` is the step's, plus the byte offset of this vector in a line.
-template <CodeKind K, int Q> DSPARK_SIMD Codes quad(const uint8_t *lines) {
-  Codes codes = stored<int(kCodeLines[int(K)]), Q>(lines);
+/// Quad Q as unsigned codes, moved up by Up; `lines` is the step's, plus the byte offset of this vector in a
+/// line.
+template <CodeKind K, int Q, int Up = 0> DSPARK_SIMD Codes quad(const uint8_t *lines) {
+  Codes codes = stored<int(kCodeLines[int(K)]), Q, Up>(lines);
   if constexpr (hasLevels(K))
     return lookUp(levelsOf(K), codes);
   else

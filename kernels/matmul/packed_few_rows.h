@@ -19,9 +19,10 @@ template <int R, int64_t Lines> struct Ahead {
   // Into L1, from where the codes are read on. AVX-512: up to four rows of 8-bit codes wait for memory, too,
   // but not as one row does (two rows of q8_0 101 GOP/s; 87 not asked for, 77 asked for into L2).
   static constexpr bool kIsNear = kAheadLocality == 3 || (R > 1 && R <= 4 && Lines == 8);
-  static constexpr int64_t kNearBytes = 2048, kBytes = 8192; // 1 to 8 and 4 to 16 KiB are alike
-  // Zen 4 reads ahead by itself as long as lines are first touched in their order, which neither headers nor
-  // codes of several planes are (one row: q4_k 88 and 98 GOP/s, q5_k 62 and 84, q6_k 58 and 73).
+  static constexpr int64_t kNearBytes = 2048;             // 1 to 8 KiB are alike
+  static constexpr int64_t kBytes = R == 2 ? 6592 : 8192; // 6 to 8 KiB are; 4 and 12 are slower
+  // Zen 4 reads ahead by itself as long as lines are first touched in their order, which those of headers of
+  // many numbers are not (one row: q4_k 88 and 98 GOP/s, q5_k 69 and 84, q6_k 64 and 74).
   static constexpr bool kIsOrdered = kAheadLocality == 2 && R <= 2;
 
   const uint8_t *at;
@@ -59,8 +60,8 @@ private:
 };
 
 // Beyond so many rows codes are unpacked once for all, where that pays (AVX2, cycles for a row and step at
-// 64 rows, here and by chunks: U4 18.3, 18.6; U8 31, 32; U5 30, 23; U6 27, 25). With AVX-512, whose pipes for
-// shifts and ands are others than those for products, it never does.
+// 64 rows, here and by chunks: U4 18.3, 18.6; U8 31, 32; when planes held them U5 30, 23; U6 27, 25). With
+// AVX-512, whose pipes for shifts and ands are others than those for products, it never does.
 constexpr int64_t mostFewRows(CodeKind kind) {
   return kHasStarts || kind == CodeKind::U4 || kind == CodeKind::U8 ? kPackedRows : 8;
 }

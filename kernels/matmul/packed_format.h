@@ -3,14 +3,15 @@
 //
 // A panel is 16 columns of B (16 output features), its terms (K) in blocks. A block is a header, which holds
 // the scales of 16 columns, followed by steps of 32 terms. Inside a step, 4 consecutive terms of the 16
-// columns make one 64-byte vector [16][4], a *quad*; a step has 8 quads, stored as bit planes:
+// columns make one 64-byte vector [16][4], a *quad*; a step has 8 quads, stored in as many lines of 64 bytes
+// as codes have bits:
 //
-//   4 bits   line i (64 bytes) holds quad 2i in the low and quad 2i+1 in the high nibbles
-//   2 bits   line i holds quads 4i .. 4i+3, two bits each, the first lowest
-//   1 bit    one line, bit q of each byte belongs to quad q
-//   8 bits   one line per quad
+//   2, 4, 8 bits   the quads one after the other, 4, 2 or 1 in a line, the first in the lowest bits
+//   3 bits         quads 0 .. 5 likewise, 2 in a line; what is left of the lines, 2 bits each, holds 6 and 7
+//   5 bits         quads 0 .. 4, 1 in a line; 5, 6 and 7 in the 3 bits that are left of each
+//   6 bits         quads 0 .. 2, 1 in a line, quad 3 in the 2 bits that are left of each; so do 4 .. 7
 //
-// Codes of 3, 5 and 6 bits are a 2-, 4- and 4-bit plane followed by a plane of 1, 1 and 2 more bits. Weights
+// Most quads then are an `and` away, whatever their number of bits (codePieces says where each lies). Weights
 // that are floats have no header: f32 and f16 as [32][16], bf16 as [16][16][2].
 #pragma once
 #include <cstdint>
@@ -42,6 +43,30 @@ enum class CodeKind : uint8_t {
 
 /// Lines of 64 bytes of one step, by CodeKind; as many as a code has bits.
 inline constexpr int64_t kCodeLines[] = {2, 3, 4, 5, 6, 8, 4, 4, 2, 3, 3, 4, 4, 16, 16, 32};
+
+/// Where the codes of one quad lie: bits [at, at + bits) of every byte of a line of the step. Pieces follow
+/// each other from the highest bits of the code to the lowest.
+struct CodePiece {
+  int line, at, bits;
+};
+struct CodePieces {
+  int count;
+  CodePiece of[3];
+};
+constexpr CodePieces codePieces(int bits, int quad) {
+  int whole = bits == 3 ? 2 : bits > 4 ? 1 : 8 / bits; // quads of one piece in a line
+  if (bits == 3 && quad >= 6)
+    return {2, {{quad - 6, 6, 2}, {2, quad, 1}}};
+  if (bits == 5 && quad == 6)
+    return {3, {{1, 5, 3}, {3, 5, 1}, {4, 5, 1}}};
+  if (bits == 5 && quad >= 5)
+    return {2, {{quad - 5, 5, 3}, {quad == 5 ? 3 : 4, 6, 2}}};
+  if (bits == 6 && quad % 4 == 3)
+    return {3, {{quad / 4 * 3 + 2, 6, 2}, {quad / 4 * 3 + 1, 6, 2}, {quad / 4 * 3, 6, 2}}};
+  if (bits == 6)
+    return {1, {{quad / 4 * 3 + quad % 4, 0, 6}}};
+  return {1, {{quad / whole, quad % whole * bits, bits}}};
+}
 
 /// What codes of the kinds from Nl4 on name (the numbers are those of ggml's block types).
 struct Levels {

@@ -58,21 +58,25 @@ template <CodeKind K, int Max, int First, int Count, int R, typename Start>
 DSPARK_SIMD void products(const uint8_t *lines, const int8_t *const (&x)[R], Start start,
                           vi (&out)[R][kVectors]) {
 #if defined(__AVX512F__)
-  // A second chain where one row alone would wait for its own sums.
-  constexpr int kChains = R <= 2 ? 2 : 1;
+  // A second chain where one row alone would wait for its own sums, of the codes that are moved up if there
+  // are any.
+  constexpr int kChains = R <= 2 ? 2 : 1, kUp = kChains == 2 ? bitsUp(K) : 0;
   __m512i sum[R][kChains];
   unroll<R * kChains>(DSPARK_LAMBDA {
     sum[i / kChains][i % kChains] = _mm512_set1_epi32(i % kChains == 0 ? start(i / kChains) : 0);
   });
   unroll<Count>([&](auto q) __attribute__((always_inline)) {
-    Codes w = quad<K, First + q>(lines);
+    constexpr int kChain = kUp ? isUp(K, First + q) : q % kChains;
+    Codes w = quad<K, First + q, kChain * kUp>(lines);
     unroll<R>(DSPARK_LAMBDA {
       __m512i four = _mm512_set1_epi32(fourTerms(x[i] + 4 * (First + q)));
-      sum[i][q % kChains] = _mm512_dpbusd_epi32(sum[i][q % kChains], w, four);
+      sum[i][kChain] = _mm512_dpbusd_epi32(sum[i][kChain], w, four);
     });
   });
   unroll<R>(DSPARK_LAMBDA {
-    out[i][0] = vi(kChains == 2 ? _mm512_add_epi32(sum[i][0], sum[i][kChains - 1]) : sum[i][0]);
+    out[i][0] = vi(sum[i][0]);
+    if constexpr (kChains == 2)
+      out[i][0] += vi(sum[i][kChains - 1]) >> kUp;
   });
 #elif defined(__AVX2__)
   const __m256i one = _mm256_set1_epi16(1);

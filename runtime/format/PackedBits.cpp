@@ -35,25 +35,13 @@ void putHeader(const PackedFormat &format, const BlockValues (&columns)[kPackedC
     putGroups(at, groups, 1, zero);
 }
 
-// `bits` of a code, from `shift` on, into a plane; quad q of the step, byte `at` of its vector.
-void putPlane(uint8_t *lines, int bits, unsigned code, int q, int64_t at) {
-  int perLine = 8 / bits;
-  lines[q / perLine * 64 + at] |= uint8_t((code & ((1u << bits) - 1)) << q % perLine * bits);
-}
-
+// A code of quad q of the step, byte `at` of its vector.
 void putCode(CodeKind kind, uint8_t *lines, unsigned code, int q, int64_t at) {
-  switch (int bits = int(kCodeLines[int(kind)])) {
-  case 3:
-    putPlane(lines, 2, code, q, at);
-    return putPlane(lines + 128, 1, code >> 2, q, at);
-  case 5:
-    putPlane(lines, 4, code, q, at);
-    return putPlane(lines + 256, 1, code >> 4, q, at);
-  case 6:
-    putPlane(lines, 4, code, q, at);
-    return putPlane(lines + 256, 2, code >> 4, q, at);
-  default:
-    return putPlane(lines, bits, code, q, at);
+  CodePieces pieces = codePieces(int(kCodeLines[int(kind)]), q);
+  for (int i = pieces.count - 1; i >= 0; --i) {
+    const CodePiece &piece = pieces.of[i];
+    lines[piece.line * 64 + at] |= uint8_t((code & ((1u << piece.bits) - 1)) << piece.at);
+    code >>= piece.bits;
   }
 }
 

@@ -13,7 +13,7 @@
 namespace dspark {
 
 inline constexpr char kPlanMagic[8] = {'D', 'S', 'P', 'A', 'R', 'K', '\r', '\n'};
-inline constexpr uint16_t kPlanMajor = 1, kPlanMinor = 5;
+inline constexpr uint16_t kPlanMajor = 2, kPlanMinor = 5;
 /// The oldest minor version that reads what this writer writes; plans with strings, sequences, optionals or
 /// maps need more, and so do those with states and with constants stored as runs.
 inline constexpr uint16_t kPlanMinimalReader = 1, kMinorOfLists = 2, kMinorOfStates = 3, kMinorOfRuns = 5;

@@ -144,7 +144,8 @@ TEST(PlanFile, OtherVersion) {
   auto plan = PlanFile::open(folder.file("p.dsp"));
   EXPECT_EQ(plan.status().code(), Code::Version);
   EXPECT_THAT(plan.status().message(), HasSubstr("format version 9." + std::to_string(kPlanMinor)));
-  EXPECT_THAT(plan.status().message(), HasSubstr("expected 1." + std::to_string(kPlanMinor)));
+  EXPECT_THAT(plan.status().message(),
+              HasSubstr("expected " + std::to_string(kPlanMajor) + "." + std::to_string(kPlanMinor)));
   EXPECT_EQ(PlanFile::open(folder.file("none.dsp")).status().code(), Code::NotFound);
   EXPECT_EQ(PlanFile::open(folder.path).status().code(), Code::IoError);
 }
