@@ -30,12 +30,18 @@ public:
         flip(_mm512_set1_epi8(range.isSigned ? -128 : 0)) {}
 
   DSPARK_SIMD __m512i operator()(const __m512 (&value)[4]) const {
-    return _mm512_xor_si512(_mm512_packus_epi16(words(value[0], value[1]), words(value[2], value[3])), flip);
+    const __m512i whole[4] = {_mm512_cvtps_epi32(value[0]), _mm512_cvtps_epi32(value[1]),
+                              _mm512_cvtps_epi32(value[2]), _mm512_cvtps_epi32(value[3])};
+    return operator()(whole);
+  }
+  /// The same of values that are rounded already.
+  DSPARK_SIMD __m512i operator()(const __m512i (&whole)[4]) const {
+    return _mm512_xor_si512(_mm512_packus_epi16(words(whole[0], whole[1]), words(whole[2], whole[3])), flip);
   }
 
 private:
-  DSPARK_SIMD __m512i words(__m512 a, __m512 b) const {
-    __m512i whole = _mm512_packs_epi32(_mm512_cvtps_epi32(a), _mm512_cvtps_epi32(b));
+  DSPARK_SIMD __m512i words(__m512i a, __m512i b) const {
+    __m512i whole = _mm512_packs_epi32(a, b);
     return _mm512_add_epi16(_mm512_min_epi16(_mm512_max_epi16(whole, low), high), zero);
   }
 

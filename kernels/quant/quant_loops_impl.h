@@ -3,7 +3,7 @@
 #include "kernels/common/contract.h"
 #include "kernels/common/narrow_bytes.h"
 #if defined(__AVX512F__)
-#include "kernels/common/quad_bytes.h"
+#include "kernels/quant/whole_sums.h"
 #endif
 #include "kernels/quant/quant_loops.h"
 
@@ -198,12 +198,21 @@ struct ByteOperand {
     __builtin_memset(fixed, *p, sizeof(fixed));
   }
   const uint8_t *at(int64_t i) const { return first + i * step; }
+  /// Vector v of the block at `p`, as unsigned numbers.
+  DSPARK_SIMD vf whole(const uint8_t *p, int v) const {
+    return __builtin_convertvector(unsignedAt(p, v), vf);
+  }
   /// Vector v of the block at `p`, dequantised.
   DSPARK_SIMD vf real(const uint8_t *p, int v) const {
+    return __builtin_convertvector(unsignedAt(p, v) - zero, vf) * scale;
+  }
+
+private:
+  DSPARK_SIMD vi unsignedAt(const uint8_t *p, int v) const {
     typedef uint8_t vu8 __attribute__((ext_vector_type(kLanes)));
     vu8 raw;
     __builtin_memcpy(&raw, p + v * kLanes, sizeof(raw));
-    return __builtin_convertvector(__builtin_convertvector(raw ^ vu8(flip), vi) - zero, vf) * scale;
+    return __builtin_convertvector(raw ^ vu8(flip), vi);
   }
 };
 
@@ -224,6 +233,23 @@ template <QuantBinary kind> void binaryOf(const QuantBinaryRun &run) {
     __builtin_memcpy(y, &bytes, sizeof(bytes));
   };
   int64_t i = 0, n = run.n;
+#if defined(__AVX512F__)
+  const WholeSums sums(run.aScale, run.aZero, kind == QuantBinary::Sub ? -run.bScale : run.bScale, run.bZero,
+                       run.yScale, run.range);
+  for (; kind != QuantBinary::Mul && sums.suits && i + kByteBlock <= n; i += kByteBlock) {
+    const uint8_t *a = left.at(i), *b = right.at(i);
+    vf x[kBlockVectors], z[kBlockVectors];
+#pragma clang loop unroll(full)
+    for (int v = 0; v < kBlockVectors; ++v) {
+      x[v] = left.whole(a, v);
+      z[v] = right.whole(b, v);
+    }
+    if (__m512i bytes; sums.take(x, z, bytes))
+      __builtin_memcpy(run.y + i, &bytes, sizeof(bytes));
+    else
+      block(a, b, run.y + i);
+  }
+#endif
   for (; i + kByteBlock <= n; i += kByteBlock)
     block(left.at(i), right.at(i), run.y + i);
   if (i == n)
