@@ -64,7 +64,7 @@ int64_t runRows(const State &state, Isa isa, DepthwiseRow row, const float *x, c
   int64_t o1 = index % conv.out[1], o0 = index / conv.out[1] % conv.out[0],
           n = index / (conv.out[1] * conv.out[0]);
   const float **lines = reinterpret_cast<const float **>(scratch);
-  const float **weights = lines + conv.kernel[0] * conv.kernel[1] + 1;
+  const float **weights = lines + conv.kernel[0] * conv.kernel[1] + 2;
   row.count = 0;
   for (int64_t k0 = 0; k0 < conv.kernel[0]; ++k0)
     for (int64_t k1 = 0; k1 < conv.kernel[1]; ++k1) {
@@ -81,10 +81,12 @@ int64_t runRows(const State &state, Isa isa, DepthwiseRow row, const float *x, c
   row.y += out;
   if (row.residual)
     row.residual += out;
-  int64_t below = o1 + 1 - conv.pad[1] + conv.kernel[1]; // where the lines of the next row end
+  // Where the lines of the next row end.
+  int64_t below = (o1 + 1) * conv.stride[1] - conv.pad[1] + conv.kernel[1];
   if (takesTwoRows(isa, conv) && row.count == conv.kernel[1] && below <= conv.in[1] && o1 + 1 < conv.out[1] &&
       index + 1 < end) {
-    lines[row.count] = lines[row.count - 1] + conv.in[2] * conv.inChannels;
+    for (int64_t i = row.count; i < row.count + conv.stride[1]; ++i)
+      lines[i] = lines[i - 1] + conv.in[2] * conv.inChannels;
     row.nextRow = conv.out[2] * conv.outChannels;
   }
   depthwiseRow(isa)(row);
@@ -109,7 +111,8 @@ DepthwiseRow depthwiseRowOf(const ConvPlan &conv) {
 bool takesTwoRows(Isa isa, const ConvPlan &conv) {
   bool isPlain = conv.kernel[0] == 1;
   for (int i = 1; i < 3; ++i)
-    isPlain &= conv.kernel[i] == 3 && conv.stride[i] == 1 && conv.dilation[i] == 1;
+    isPlain &= conv.kernel[i] == 3 && conv.stride[i] == conv.stride[2] && conv.stride[i] <= 2 &&
+               conv.dilation[i] == 1;
   return isPlain && isa == Isa::Avx512;
 }
 
@@ -137,7 +140,7 @@ void prepareDepthwise(const KernelCall &call, KernelWork &work) {
   state.channelTiles = (channels + state.channelStep - 1) / state.channelStep;
   planStrips(state);
   state.phases.plan(call, conv, true, uint32_t(state.rowTiles * state.channelTiles), work);
-  work.scratchPerThread = size_t(conv.kernel[0] * conv.kernel[1] * 2 + 1) * sizeof(float *);
+  work.scratchPerThread = size_t(conv.kernel[0] * conv.kernel[1] * 2 + 2) * sizeof(float *);
 }
 
 template <Isa isa> void runDepthwise(const KernelCall &call, const KernelWork &work, const KernelPart &part) {

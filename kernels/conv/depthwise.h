@@ -22,7 +22,7 @@ struct DepthwiseRow {
   const float *bias, *residual;  // or null; residual as y
   float *y;
   SumEpilogue epilogue;
-  int64_t nextRow; // 0, or floats from y to the output row below, computed as well from lines [1, count]
+  int64_t nextRow; // 0, or floats from y to the row below, computed as well: from lines stride places further
 };
 
 /// A whole row's description as far as the convolution's sizes give it.

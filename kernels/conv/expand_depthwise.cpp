@@ -61,7 +61,7 @@ void planRing(State &state) {
   const ConvPlan &conv = state.conv;
   int64_t width = std::max<int64_t>(conv.in[2], 1), channels = std::max<int64_t>(conv.outChannels, 1);
   state.step = std::clamp<int64_t>(ceilOf(kProductRows, width), 1, std::max<int64_t>(conv.in[1], 1));
-  state.ringRows = extentOf(conv) + state.step - (takesTwoRows(Isa::Avx512, conv) ? 0 : 1);
+  state.ringRows = extentOf(conv) + state.step - 1 + (takesTwoRows(Isa::Avx512, conv) ? conv.stride[1] : 0);
   int64_t room = std::max(kRingFloats / (state.ringRows * width) / kPanel, int64_t(1)) * kPanel;
   state.chunks = 1;
   cutChannels(state, ceilOf(channels, room));
@@ -87,7 +87,8 @@ public:
   void run() {
     int64_t next = std::max<int64_t>(firstOf(begin), 0), last = lastOf(end - 1);
     for (int64_t row = begin, rows; row < end; row += rows) {
-      rows = takesTwoRows(isa, conv) && row + 1 < end && firstOf(row) >= 0 && lastOf(row) + 1 < conv.in[1]
+      rows = takesTwoRows(isa, conv) && row + 1 < end && firstOf(row) >= 0 &&
+                     lastOf(row) + conv.stride[1] < conv.in[1]
                  ? 2
                  : 1;
       while (next <= lastOf(row + rows - 1)) {
@@ -156,7 +157,8 @@ private:
       weights[row.count++] = call.in[3].as<float>() + k * conv.kernel[2] * conv.outChannels + channel;
     }
     if (rows == 2) {
-      lines[row.count] = ringRow(lastOf(index) + 1);
+      for (int64_t i = 0; i < conv.stride[1]; ++i)
+        lines[row.count + i] = ringRow(lastOf(index) + 1 + i);
       row.nextRow = conv.out[2] * conv.outChannels;
     }
     row.lines = lines;
