@@ -141,21 +141,18 @@ struct ValuePairs {
   alignas(64) float of[kValueKeys / 2][kValueVectors][kLanes];
 };
 
-/// Key `first` + i of the block lies at values[i].
-template <int V>
-DSPARK_SIMD void packValues(const void *const *values, int64_t first, int64_t from, int64_t column,
-                            ValuePairs &pairs) {
-  for (int64_t j = pairs.begin; j < pairs.end; j += 2) {
-    bool hasEven = j >= from, hasOdd = j + 1 < pairs.end;
-    const float *even = static_cast<const float *>(values[(hasEven ? j : j + 1) - first]) + column;
-    const float *odd = static_cast<const float *>(values[(hasOdd ? j + 1 : j) - first]) + column;
+/// `values` points to the rows of key `pairs.begin` onwards.
+template <int V> DSPARK_SIMD void packValues(const void *const *values, int64_t column, ValuePairs &pairs) {
+  for (int64_t j = 0, count = pairs.end - pairs.begin; j < count; j += 2) {
+    bool hasOdd = j + 1 < count;
+    const float *even = static_cast<const float *>(values[j]) + column;
+    const float *odd = static_cast<const float *>(values[hasOdd ? j + 1 : j]) + column;
     for (int v = 0; v < V; ++v) {
-      vf low = hasEven ? load(even + v * kLanes) : splat(0),
-         high = hasOdd ? load(odd + v * kLanes) : splat(0);
+      vf low = load(even + v * kLanes), high = hasOdd ? load(odd + v * kLanes) : splat(0);
       // Words 0 to 15 are the even key's, 16 to 31 the odd one's.
       typedef uint16_t words __attribute__((ext_vector_type(32)));
       words both = __builtin_bit_cast(words, rounded(low, high));
-      store(pairs.of[(j - pairs.begin) / 2][v],
+      store(pairs.of[j / 2][v],
             __builtin_bit_cast(vf, __builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5,
                                                            21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12,
                                                            28, 13, 29, 14, 30, 15, 31)));
@@ -243,10 +240,10 @@ void pairColumns(const float *weights, const int32_t *low, const int32_t *high, 
                  float *out) {
   ValuePairs pairs;
   for (; column + V * kLanes <= width; column += V * kLanes)
-    for (int64_t at = begin / 2 * 2; at < end; at += kValueKeys) {
+    for (int64_t at = begin; at < end; at += kValueKeys) {
       pairs.begin = at;
       pairs.end = at + kValueKeys < end ? at + kValueKeys : end;
-      packValues<V>(values, begin, begin, column, pairs);
+      packValues<V>(values + (at - begin), column, pairs);
       for (int64_t r = 0; r < rows; r += kTileRows)
         pairValueRest<kTileRows, V>(weights + r * kKeyBlock, low + r, high + r,
                                     rows - r < kTileRows ? rows - r : kTileRows, pairs, width,
@@ -258,6 +255,7 @@ void pairColumns(const float *weights, const int32_t *low, const int32_t *high, 
 
 void pairValues(const float *weights, const int32_t *low, const int32_t *high, int64_t rows,
                 const void *const *values, int64_t begin, int64_t end, bool, int64_t width, float *out) {
+  DSPARK_EXPECTS(begin % 2 == 0 && width % kLanes == 0);
   pairColumns<kValueVectors>(weights, low, high, rows, values, begin, end, 0, width, out);
 }
 

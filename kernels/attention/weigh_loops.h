@@ -1,6 +1,7 @@
 // What becomes of scores, and how blocks are joined (most of AttentionCore's weigh, merge and finish).
 #pragma once
 #include "kernels/attention/attention_core.h"
+#include "kernels/common/across.h"
 #include "kernels/common/contract.h"
 #include "kernels/common/vector_math.h"
 
@@ -10,23 +11,6 @@ namespace {
 using namespace simd;
 
 constexpr float kInf = __builtin_inff();
-
-/// Lane i joins lane i + 8, then i + 4, and so on.
-template <typename Join> DSPARK_SIMD float across(vf v, Join join) {
-#if defined(__AVX512F__)
-  v = join(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-  v = join(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3));
-  v = join(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
-  return join(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14))[0];
-#else
-  float lanes[kLanes];
-  store(lanes, v);
-  for (int half = kLanes / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i)
-      lanes[i] = join(lanes[i], lanes[i + half]);
-  return lanes[0];
-#endif
-}
 
 /// Softcap and bias; lanes outside [low, high) are touched too.
 void adjust(float *row, int64_t low, int64_t high, float softcap, const float *bias) {

@@ -1,4 +1,5 @@
 // Included by float_norm*.cpp, each compiled for its ISA level; DSPARK_FLOAT_NORM names the table.
+#include "kernels/common/across.h"
 #include "kernels/common/contract.h"
 #include "kernels/common/vector_math.h"
 #include "kernels/norm/float_norm.h"
@@ -10,19 +11,11 @@ using namespace dspark::simd;
 
 constexpr float kInf = __builtin_inff();
 
-template <typename Join> DSPARK_SIMD float across(vf v, Join join) {
-  float lanes[kLanes];
-  store(lanes, v);
-  for (int half = kLanes / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i)
-      lanes[i] = join(lanes[i], lanes[i + half]);
-  return lanes[0];
-}
 DSPARK_SIMD float sumAcross(vf v) {
-  return across(v, [](float a, float b) { return a + b; });
+  return across(v, [](auto a, auto b) { return a + b; });
 }
 DSPARK_SIMD float maxAcross(vf v) {
-  return across(v, [](float a, float b) { return a > b || a != a ? a : b; });
+  return across(v, [](auto a, auto b) { return ((a > b) | (a != a)) ? a : b; });
 }
 
 // The first n lanes of x, `rest` behind them.
