@@ -4,6 +4,9 @@
 #include "compiler/Transforms/Passes.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include <algorithm>
+#include <cstring>
+#include <vector>
 
 using namespace dspark;
 
@@ -25,6 +28,19 @@ static void registerPhases() {
   }
 }
 
+// The functions of a module share a weight store, so that passes take them one after the other, as the
+// compiler has them (compiler/Pipeline/Compile.cpp).
+static std::vector<char *> withoutThreads(int argc, char **argv) {
+  static char flag[] = "--mlir-disable-threading";
+  std::vector<char *> arguments(argv, argv + argc);
+  auto isSet = [](const char *argument) {
+    return std::strstr(argument, "mlir-disable-threading") != nullptr;
+  };
+  if (std::none_of(arguments.begin(), arguments.end(), isSet))
+    arguments.push_back(flag);
+  return arguments;
+}
+
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<ir::DSparkDialect, plan::PlanDialect, mlir::func::FuncDialect>();
@@ -33,5 +49,7 @@ int main(int argc, char **argv) {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   registerPhases();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "DSpark pass driver\n", registry));
+  std::vector<char *> arguments = withoutThreads(argc, argv);
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(int(arguments.size()), arguments.data(), "DSpark pass driver\n", registry));
 }
